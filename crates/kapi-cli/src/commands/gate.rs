@@ -10,7 +10,7 @@ use crate::commands::goal::answer::{self, GoalAnswerView};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::gate::goal::HOLDS_DEFAULT;
+use crate::gate::goal::{AGENT_DEFAULT, HOLDS_DEFAULT, JUDGE_DEFAULT};
 use crate::gate::order::{GateOrder, GateTerms, carry_out};
 use crate::gate::record::GatedCheckout;
 use crate::help;
@@ -56,11 +56,9 @@ struct SetArgs {
     /// Command that you are asked about first (repeatable)
     #[arg(long, value_name = "CMD")]
     ask_before: Vec<String>,
-    /// Agent that judges what passes: a model, an agent, `same` or `none` [default: none]
-    #[arg(long, value_name = "JUDGE")]
+    #[arg(help = help::with_default("Model or agent that judges what passes", JUDGE_DEFAULT), long, value_name = "JUDGE")]
     judge: Option<String>,
-    /// Client whose sessions are held [default: claude]
-    #[arg(long, value_name = "AGENT")]
+    #[arg(help = help::with_default("Client whose sessions are held", AGENT_DEFAULT), long, value_name = "AGENT")]
     agent: Option<String>,
     #[arg(help = help::with_default("Times in a row to hold before letting go", HOLDS_DEFAULT), long, value_name = "N")]
     holds: Option<u32>,

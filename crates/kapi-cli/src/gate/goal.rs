@@ -25,7 +25,9 @@ pub(crate) const HOLDS_DEFAULT: u32 = 7;
 /// The most that can be said.
 const HOLDS_MAX: u32 = 1_000;
 /// The client when nothing else was said.
-const AGENT_DEFAULT: &str = "claude";
+pub(crate) const AGENT_DEFAULT: &str = "claude";
+/// The judge when nothing else was said: nobody.
+pub(crate) const JUDGE_DEFAULT: &str = "none";
 
 /// Sets a gate in the place of one that is there.
 pub(crate) fn set(
@@ -112,7 +114,7 @@ fn arguments(
     args.protect.clone_from(&terms.protect);
     args.ask_before.clone_from(&terms.ask_before);
     args.agent = Some(terms.agent.as_deref().unwrap_or(AGENT_DEFAULT).to_owned());
-    args.judge = Some(terms.judge.as_deref().unwrap_or("none").to_owned());
+    args.judge = Some(terms.judge.as_deref().unwrap_or(JUDGE_DEFAULT).to_owned());
     // The last turn is the one at whose end it lets go.
     args.turns = Some(holds.saturating_add(1));
     // The person looks on and says what else to try: the limit alone lets go.
