@@ -60,7 +60,7 @@ impl Peers {
             let installed = match extra {
                 Extra::Redis => redis::install(&location.scratch),
                 Extra::Rq => rq::install(&home),
-                Extra::PiAutoresearch => Ok(()),
+                Extra::PiAutoresearch | Extra::PiUntilDone => Ok(()),
             };
             // It stands in the table as a peer that is not there, too.
             if let Err(error) = installed {

@@ -8,9 +8,11 @@ use kapi_goal::record::project::Project;
 use kapi_goal::rules::command::GoalCommand;
 use kapi_goal::rules::contract::TURNS_MAX;
 use kapi_goal::rules::event::ApprovalMeans;
+use kapi_goal::rules::state::Goal;
+use kapi_goal::rules::words;
 
-use super::order::{GateTerms, shown};
 use super::record::{GatedCheckout, OWNER};
+use crate::commands::goal::answer;
 use crate::commands::prove;
 use crate::commands::run::{self, DRAFTS_MAX};
 use crate::context::Context;
@@ -28,6 +30,25 @@ const HOLDS_MAX: u32 = 1_000;
 pub(crate) const AGENT_DEFAULT: &str = "claude";
 /// The judge when nothing else was said: nobody.
 pub(crate) const JUDGE_DEFAULT: &str = "none";
+
+/// The contract of a gate, as a person writes it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct GateTerms {
+    /// What is to be done.
+    pub(crate) task: String,
+    /// The commands that must pass; the project's own tests if there are none.
+    pub(crate) verify: Vec<String>,
+    /// Files that must stay as they are.
+    pub(crate) protect: Vec<String>,
+    /// What the person is asked about first.
+    pub(crate) ask_before: Vec<String>,
+    /// Who judges what passes; nobody if it is not said.
+    pub(crate) judge: Option<String>,
+    /// How often in a row it holds.
+    pub(crate) holds: Option<u32>,
+    /// The client whose sessions it holds.
+    pub(crate) agent: Option<String>,
+}
 
 /// Sets a gate in the place of one that is there.
 pub(crate) fn set(
@@ -120,4 +141,20 @@ fn arguments(
     // The person looks on and says what else to try: the limit alone lets go.
     args.stall_after = Some(TURNS_MAX);
     Ok(args)
+}
+
+/// Returns a gate in words.
+pub(crate) fn shown(goal: &Goal) -> String {
+    let contract = &goal.contract;
+    let mut lines = vec![answer::line(goal)];
+    let fields = [
+        ("verify", &contract.verify),
+        ("protect", &contract.protect),
+        ("ask before", &contract.working.ask_before),
+    ];
+    for (name, values) in fields {
+        lines.extend(values.iter().map(|value| format!("  {name:<10} {value}")));
+    }
+    lines.extend(words::reason(goal).map(|reason| format!("  {:<10} {reason}", "reason")));
+    lines.join("\n")
 }

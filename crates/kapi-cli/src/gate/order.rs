@@ -5,13 +5,11 @@
 
 use kapi_agent::hook::HookAgent;
 use kapi_goal::rules::command::{GoalCommand, PersonCommand};
-use kapi_goal::rules::state::{Goal, GoalStatus};
-use kapi_goal::rules::words;
+use kapi_goal::rules::state::GoalStatus;
 
-use super::goal;
+use super::goal::{self, GateTerms, shown};
 use super::record::GatedCheckout;
 use super::turn_end::{self, TurnEnd};
-use crate::commands::goal::answer;
 use crate::commands::goal::resume::turns_anew;
 use crate::commands::rpc::attached::AttachedGoal;
 use crate::context::Context;
@@ -37,25 +35,6 @@ pub(crate) enum GateOrder {
     Off,
     /// Run the checks now.
     Check,
-}
-
-/// The contract of a gate, as a person writes it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct GateTerms {
-    /// What is to be done.
-    pub(crate) task: String,
-    /// The commands that must pass; the project's own tests if there are none.
-    pub(crate) verify: Vec<String>,
-    /// Files that must stay as they are.
-    pub(crate) protect: Vec<String>,
-    /// What the person is asked about first.
-    pub(crate) ask_before: Vec<String>,
-    /// Who judges what passes; nobody if it is not said.
-    pub(crate) judge: Option<String>,
-    /// How often in a row it holds.
-    pub(crate) holds: Option<u32>,
-    /// The client whose sessions it holds.
-    pub(crate) agent: Option<String>,
 }
 
 impl GateOrder {
@@ -231,25 +210,10 @@ fn check(context: &Context, checkout: &GatedCheckout<'_>) -> Result<String, Erro
     Ok(text)
 }
 
-/// Returns a gate in words.
-pub(crate) fn shown(goal: &Goal) -> String {
-    let contract = &goal.contract;
-    let mut lines = vec![answer::line(goal)];
-    let fields = [
-        ("verify", &contract.verify),
-        ("protect", &contract.protect),
-        ("ask before", &contract.working.ask_before),
-    ];
-    for (name, values) in fields {
-        lines.extend(values.iter().map(|value| format!("  {name:<10} {value}")));
-    }
-    lines.extend(words::reason(goal).map(|reason| format!("  {:<10} {reason}", "reason")));
-    lines.join("\n")
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{GateOrder, GateTerms};
+    use super::GateOrder;
+    use crate::gate::goal::GateTerms;
 
     #[test]
     fn what_a_person_types_is_an_order_or_a_prompt() {

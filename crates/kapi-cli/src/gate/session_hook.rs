@@ -14,7 +14,8 @@ use kapi_goal::perform::tools::open_entries;
 use kapi_goal::rules::state::GoalStatus;
 use serde_json::{Value, json};
 
-use super::order::{GateOrder, carry_out, shown};
+use super::goal::shown;
+use super::order::{GateOrder, carry_out};
 use super::record::GatedCheckout;
 use super::turn_end::{self, TurnEnd};
 use crate::context::Context;
