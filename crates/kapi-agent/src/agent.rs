@@ -1,7 +1,7 @@
 //! Which agent is meant, and what can be wrong before it starts.
 //!
 //! A reference is what a person writes after `--agent`: the name of a built-in agent,
-//! `command:<shell>` or `script:<file>`. Knows nothing of how any of them is launched.
+//! `acp:<shell>`, `command:<shell>` or `script:<file>`. Knows nothing of how any of them is launched.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,9 +15,14 @@ pub const REFERENCES: &[&str] = &[
     "codex",
     "gemini",
     "pi",
+    "acp:<shell command>",
     "command:<shell command>",
     "script:<file.yaml>",
 ];
+
+static CLAUDE: AgentKind = AgentKind::Claude;
+static CODEX: AgentKind = AgentKind::Codex;
+static GEMINI: AgentKind = AgentKind::Gemini;
 
 /// An agent, as a person refers to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +35,8 @@ pub enum AgentKind {
     Gemini,
     /// Pi.
     Pi,
+    /// Any agent that speaks the Agent Client Protocol: a command for `/bin/sh`.
+    Acp(String),
     /// Any program: a command for `/bin/sh`.
     Command(String),
     /// The embedded deterministic agent that plays this file.
@@ -49,6 +56,7 @@ impl AgentKind {
             Some(("command", shell)) if !shell.trim().is_empty() => {
                 Ok(Self::Command(shell.to_owned()))
             }
+            Some(("acp", shell)) if !shell.trim().is_empty() => Ok(Self::Acp(shell.to_owned())),
             Some(("script", file)) if !file.is_empty() => Ok(Self::Script(PathBuf::from(file))),
             Some(_) => Err(unknown()),
             None => match reference {
@@ -61,16 +69,32 @@ impl AgentKind {
         }
     }
 
-    /// Returns the name of its `[agents.<name>]` table.
+    /// Returns the name of its `[agents.<name>]` table: an ACP agent of a vendor has that vendor's.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
+            Self::Acp(command) => acp_vendor(command).map_or("acp", Self::name),
             Self::Claude => "claude",
             Self::Codex => "codex",
             Self::Gemini => "gemini",
             Self::Pi => "pi",
             Self::Command(_) => "command",
             Self::Script(_) => "script",
+        }
+    }
+
+    /// Returns the built-in agent whose key, prices and log-in it has: itself, unless it speaks the
+    /// Agent Client Protocol for one.
+    #[must_use]
+    pub fn vendor(&self) -> &Self {
+        match self {
+            Self::Acp(command) => acp_vendor(command).unwrap_or(self),
+            Self::Claude
+            | Self::Codex
+            | Self::Gemini
+            | Self::Pi
+            | Self::Command(_)
+            | Self::Script(_) => self,
         }
     }
 
@@ -88,11 +112,24 @@ impl AgentKind {
     }
 }
 
+/// Returns the built-in agent whose model, key and log-in a command uses, by the name of its program.
+pub(crate) fn acp_vendor(command: &str) -> Option<&'static AgentKind> {
+    let program = command.split_whitespace().next()?;
+    let name = program.rsplit('/').next().unwrap_or(program);
+    match name {
+        "claude-code-acp" | "claude-agent-acp" => Some(&CLAUDE),
+        "codex-acp" => Some(&CODEX),
+        "gemini" => Some(&GEMINI),
+        _ => None,
+    }
+}
+
 /// Writes the reference it was read from.
 impl fmt::Display for AgentKind {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Claude | Self::Codex | Self::Gemini | Self::Pi => out.write_str(self.name()),
+            Self::Acp(shell) => write!(out, "acp:{shell}"),
             Self::Command(shell) => write!(out, "command:{shell}"),
             Self::Script(file) => write!(out, "script:{}", file.display()),
         }
@@ -242,6 +279,10 @@ mod tests {
                 AgentKind::Command("sh -c 'a: b'".to_owned()),
             ),
             (
+                "acp:gemini --acp",
+                AgentKind::Acp("gemini --acp".to_owned()),
+            ),
+            (
                 "script:demo.yaml",
                 AgentKind::Script(PathBuf::from("demo.yaml")),
             ),
@@ -261,6 +302,7 @@ mod tests {
             "command",
             "command:",
             "command: ",
+            "acp:",
             "script:",
             "x:y",
         ] {
@@ -269,7 +311,7 @@ mod tests {
             insta::allow_duplicates! {
                 let text = error.to_string().replace(&format!("{reference:?}"), "R");
                 insta::assert_snapshot!(text, @"find an agent called R; available: claude, \
-                    codex, gemini, pi, command:<shell command>, script:<file.yaml>");
+                    codex, gemini, pi, acp:<shell command>, command:<shell command>, script:<file.yaml>");
             }
         }
     }

@@ -86,7 +86,9 @@ impl HookAgent {
             AgentKind::Claude => Some(Self::Claude),
             AgentKind::Codex => Some(Self::Codex),
             AgentKind::Gemini => Some(Self::Gemini),
-            AgentKind::Pi | AgentKind::Command(_) | AgentKind::Script(_) => None,
+            AgentKind::Pi | AgentKind::Acp(_) | AgentKind::Command(_) | AgentKind::Script(_) => {
+                None
+            }
         }
     }
 

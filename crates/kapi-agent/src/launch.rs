@@ -7,6 +7,7 @@
 //! Prompts travel on standard input: an argument is limited to 128 KiB, can be read by every
 //! process of the machine, and is an option when it begins with a dash.
 
+mod acp;
 mod claude;
 mod codex;
 mod credentials;
@@ -142,6 +143,7 @@ pub fn launch(
         AgentKind::Codex => codex::launch(settings, host, turn)?,
         AgentKind::Gemini => gemini::launch(settings, host, turn)?,
         AgentKind::Pi => pi::launch(settings, host, turn)?,
+        AgentKind::Acp(command) => acp::launch(command, settings, host, turn)?,
         AgentKind::Command(shell) => program::launch(shell, settings, turn)?,
         AgentKind::Script(file) => script::launch(file, turn)?,
     };

@@ -5,6 +5,7 @@
 //! and knows nothing of sandboxes, goals or git. `AGENTS.md` says how a caller uses it.
 #![forbid(unsafe_code)]
 
+pub mod acp;
 pub mod agent;
 pub mod failure;
 pub mod hook;

@@ -34,15 +34,16 @@ pub const fn manifest() -> &'static [Manifest] {
     &[CLAUDE, CODEX, GEMINI, PI]
 }
 
-/// Returns the facts about an agent; `None` for commands and scripts.
+/// Returns the facts about an agent; `None` for commands and scripts. An ACP agent of a vendor has
+/// that vendor's.
 #[must_use]
-pub const fn manifest_of(kind: &AgentKind) -> Option<&'static Manifest> {
-    match kind {
+pub fn manifest_of(kind: &AgentKind) -> Option<&'static Manifest> {
+    match kind.vendor() {
         AgentKind::Claude => Some(&CLAUDE),
         AgentKind::Codex => Some(&CODEX),
         AgentKind::Gemini => Some(&GEMINI),
         AgentKind::Pi => Some(&PI),
-        AgentKind::Command(_) | AgentKind::Script(_) => None,
+        AgentKind::Acp(_) | AgentKind::Command(_) | AgentKind::Script(_) => None,
     }
 }
 

@@ -4,6 +4,7 @@
 //! event with the right content decides, and only without one does the way the process ended.
 //! Lines may be cut, malformed or missing; none of that is an error here.
 
+mod acp;
 mod claude;
 pub(crate) mod codex;
 mod gemini;
@@ -56,6 +57,7 @@ enum StreamDialect {
     Codex(codex::CodexStream),
     Gemini(gemini::GeminiStream),
     Pi(pi::PiStream),
+    Acp(acp::AcpStream),
     Command,
     Script(script::ScriptStream),
 }
@@ -72,6 +74,7 @@ impl StreamParser {
             AgentKind::Codex => StreamDialect::Codex(codex::CodexStream::new(session)),
             AgentKind::Gemini => StreamDialect::Gemini(gemini::GeminiStream::default()),
             AgentKind::Pi => StreamDialect::Pi(pi::PiStream::default()),
+            AgentKind::Acp(_) => StreamDialect::Acp(acp::AcpStream::default()),
             AgentKind::Command(_) => StreamDialect::Command,
             AgentKind::Script(_) => StreamDialect::Script(script::ScriptStream::default()),
         };
@@ -101,6 +104,7 @@ impl StreamParser {
             StreamDialect::Codex(stream) => stream.line(&value, tally),
             StreamDialect::Gemini(stream) => stream.line(&value, tally),
             StreamDialect::Pi(stream) => stream.line(&value, tally),
+            StreamDialect::Acp(stream) => stream.line(&value, tally),
             StreamDialect::Script(stream) => stream.line(&value, tally),
             StreamDialect::Command => {}
         }
@@ -126,6 +130,7 @@ impl StreamParser {
             StreamDialect::Claude(_)
             | StreamDialect::Codex(_)
             | StreamDialect::Gemini(_)
+            | StreamDialect::Acp(_)
             | StreamDialect::Pi(_) => stderr_tail,
         };
         let is_seen = !matches!(
@@ -137,6 +142,7 @@ impl StreamParser {
             StreamDialect::Codex(stream) => stream.terminal(),
             StreamDialect::Gemini(stream) => stream.terminal(&mut self.tally),
             StreamDialect::Pi(stream) => stream.terminal(),
+            StreamDialect::Acp(stream) => stream.terminal(&mut self.tally),
             StreamDialect::Script(stream) => stream.terminal(),
             StreamDialect::Command => {
                 tail(stdout_tail, MESSAGE_BYTES_MAX).clone_into(&mut self.tally.message);

@@ -452,12 +452,13 @@ fn check_person(said: &mut SettingsText<'_>, file: &ConfigFile) {
 }
 
 /// Returns the agents that have a table, with what stands for each.
-fn configurable() -> [(&'static str, AgentKind); 5] {
+fn configurable() -> [(&'static str, AgentKind); 6] {
     [
         AgentKind::Claude,
         AgentKind::Codex,
         AgentKind::Gemini,
         AgentKind::Pi,
+        AgentKind::Acp(String::new()),
         AgentKind::Command(String::new()),
     ]
     .map(|kind| (kind.name(), kind))

@@ -5,8 +5,9 @@ mod session;
 
 use std::{env, io};
 
-use kapi_agent::launch;
+use kapi_agent::acp::bridge;
 use kapi_agent::script::runner;
+use kapi_agent::{acp, launch};
 use kapi_launch::monitor;
 use kapi_sandbox::{init, podman};
 
@@ -29,6 +30,10 @@ pub(crate) fn enter() -> Option<u8> {
             runner::script_main(&mut io::stdin().lock(), &mut io::stdout().lock(), &cwd)
         }
         monitor::ARGUMENT => monitor::enter(args),
+        acp::ACP_AGENT_COMMAND => {
+            let cwd = env::current_dir().ok()?;
+            bridge::acp_main(&mut io::stdin().lock(), &mut io::stdout().lock(), &cwd)
+        }
         session::ARGUMENT => session::enter(args),
         _ => return None,
     };

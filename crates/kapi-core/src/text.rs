@@ -60,6 +60,13 @@ const fn civil(days: i64) -> (i64, i64, i64) {
     (if month <= 2 { year + 1 } else { year }, month, day)
 }
 
+/// Tells whether an agent's reference holds a command line or a path, which may have any character.
+#[must_use]
+pub fn holds_command(reference: &str) -> bool {
+    let schemes = ["acp:", "command:", "script:"];
+    schemes.iter().any(|scheme| reference.starts_with(scheme))
+}
+
 /// Returns an agent's name for a line of text: a script by its file, a command by its beginning.
 #[must_use]
 pub fn agent_name(reference: &str) -> String {

@@ -230,6 +230,7 @@ fn prompt(plan: &LaunchPlan) -> String {
         | AgentKind::Codex
         | AgentKind::Gemini
         | AgentKind::Pi
+        | AgentKind::Acp(_)
         | AgentKind::Script(_) => plan.prompt.clone(),
     }
 }

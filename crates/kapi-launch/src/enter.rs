@@ -182,7 +182,8 @@ pub(crate) fn at_terminal(
     kapi_run::private_dir::make_private(&home)?;
     let mut access = NetworkAccess::new(record.level, record.network, &grants.grant)?;
     let mut payload = match &plan.agent {
-        AgentKind::Script(_) => bare(shell(grants)?, Vec::new()),
+        // Its client has no screen, and a script none either.
+        AgentKind::Acp(_) | AgentKind::Script(_) => bare(shell(grants)?, Vec::new()),
         AgentKind::Claude
         | AgentKind::Codex
         | AgentKind::Gemini

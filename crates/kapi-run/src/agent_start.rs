@@ -22,12 +22,13 @@ use kapi_sandbox::spec::{BenchmarkSetup, MountAccess};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{FinishedProcess, ProcessEnd};
 
-use crate::asking::{find_program, launch_without_question};
+use crate::asking::launch_without_question;
 use crate::confine::{SandboxConfig, SandboxedProgram, WorksAt};
 use crate::host_grants::HostGrants;
 use crate::network::NetworkAccess;
 use crate::network::serve::NetworkServices;
 use crate::run_dir::RunDir;
+use crate::shown_program::find_program;
 use crate::{failure, home};
 
 /// The longest a program may take to print its version.

@@ -20,7 +20,7 @@ use kapi_core::text::limit_met;
 use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_sandbox::expose;
 use kapi_sandbox::outcome::SandboxRun;
-use kapi_sandbox::spec::{BenchmarkSetup, Mount};
+use kapi_sandbox::spec::BenchmarkSetup;
 use kapi_sys::process::{OutputLine, ProcessEnd};
 
 use crate::call_rules::call_rules;
@@ -32,6 +32,7 @@ use crate::network::serve::NetworkServices;
 use crate::run_dir::{AgentTranscript, RunDir};
 use crate::run_service::RunService;
 use crate::shell::Listener;
+use crate::shown_program::{ShownProgram, find_program};
 use crate::tool_client::RUN_ID_VARIABLE;
 use crate::tool_endpoint::ToolEndpoint;
 use crate::{failure, home};
@@ -126,9 +127,8 @@ fn ask_at(
     config
         .mounts
         .push(confine::read_only(&run_dir.file("prompt.md"), &prompt_file));
-    if let AgentKind::Command(shell) = asked.kind {
-        config.mounts.extend(program_of(shell, grants));
-    }
+    let mut shown = ShownProgram::of(asked.kind, grants, config.level)?;
+    config.mounts.append(&mut shown.mounts);
     if let Some(gate) = behind.gate {
         let mounts = gate.mounts(asked.kind, &config, grants);
         config.mounts.extend(mounts);
@@ -139,6 +139,7 @@ fn ask_at(
         config,
         asked,
         behind,
+        shown,
         prompt_file,
         watch,
         run_dir,
@@ -167,6 +168,7 @@ struct AgentExchange<'a> {
     config: SandboxConfig<'a>,
     asked: &'a AgentRequest<'a>,
     behind: RunEndpoints<'a>,
+    shown: ShownProgram,
     prompt_file: PathBuf,
     watch: &'a EffectWatch<'a>,
     run_dir: &'a RunDir,
@@ -189,6 +191,7 @@ impl AgentExchange<'_> {
             config,
             asked,
             behind: RunEndpoints { endpoint, gate },
+            shown,
             prompt_file,
             watch,
             run_dir,
@@ -221,7 +224,7 @@ impl AgentExchange<'_> {
         }
         home::furnish(config.home, &launch, grants)?;
         config.idle = launch.idle_ms.map(Duration::from_millis);
-        let payload = payload(grants, asked, &launch, &leading)?;
+        let payload = payload(grants, asked, &launch, &leading, shown)?;
         access.allow(&launch.hosts)?;
         access.upstream.clone_from(&launch.upstream);
         access.insert_cassette(&grants.grant, asked.run_id);
@@ -273,30 +276,6 @@ fn note_limits(run: &mut AgentRun, ran: &SandboxRun, watch: &EffectWatch<'_>) {
     }
 }
 
-/// Makes the program that a command agent is visible inside: a path that begins the command, or
-/// that follows an interpreter. The person typed it to be run; nothing else it names is shown.
-fn program_of(shell: &str, grants: &HostGrants) -> Vec<Mount> {
-    const INTERPRETERS: &[&str] = &[
-        "sh", "bash", "dash", "zsh", "python", "python3", "node", "perl", "ruby", "exec",
-    ];
-    let mut words = shell.split_whitespace();
-    let program = match words.next() {
-        Some(first) if INTERPRETERS.contains(&first) => words.next(),
-        first => first,
-    };
-    let is_file = |path: &&Path| path.is_absolute() && path.is_file();
-    let Some(path) = program.map(Path::new).filter(is_file) else {
-        return Vec::new();
-    };
-    let mut mounts = expose::expose(path, &grants.search_path(), &grants.home)
-        .map(|exposed| exposed.mounts)
-        .unwrap_or_default();
-    if mounts.is_empty() && !path.starts_with("/usr") {
-        mounts.push(confine::read_only(path, path));
-    }
-    mounts
-}
-
 fn prompt_file_seen(config: &SandboxConfig<'_>, run_dir: &RunDir) -> PathBuf {
     match config.level {
         SandboxLevel::Native | SandboxLevel::Podman => Path::new(KAPI_INSIDE).join("prompt.md"),
@@ -341,6 +320,7 @@ fn payload(
     asked: &AgentRequest<'_>,
     launch: &AgentLaunch,
     leading: &BTreeMap<String, String>,
+    shown: &ShownProgram,
 ) -> Result<SandboxedProgram, Failure> {
     let program = if launch.program == launch::SELF_EXE {
         grants.self_exe.clone()
@@ -356,31 +336,16 @@ fn payload(
             .chain(leading)
             .map(|(name, value)| (name.into(), value.into())),
     );
+    env.extend(shown.env.iter().cloned());
     Ok(SandboxedProgram {
         program,
         args: launch.args.iter().map(OsString::from).collect(),
         env,
         stdin: launch.stdin.clone(),
         below: PathBuf::new(),
-        path_first: Vec::new(),
+        path_first: shown.path_first.clone(),
         tail_bytes_max: AGENT_TAIL_BYTES_MAX,
         benchmark: BenchmarkSetup::default(),
-    })
-}
-
-/// Returns an agent's program on this host.
-pub(crate) fn find_program(
-    grants: &HostGrants,
-    kind: &AgentKind,
-    name: &str,
-) -> Result<PathBuf, Failure> {
-    grants.find_program(name).ok_or_else(|| Failure {
-        message: format!("find the program of agent {}: {name}", kind.name()),
-        hint: Some(format!(
-            "install it, or set `command` under [agents.{}] in the configuration; see `kapi \
-             doctor --agents`.",
-            kind.name()
-        )),
     })
 }
 
@@ -399,6 +364,7 @@ pub fn check_agent(
         reports_usd: launch.reports_usd,
     };
     if launch.program == launch::SELF_EXE {
+        ShownProgram::of(&kind, grants, level)?;
         return Ok(checked);
     }
     let program = find_program(grants, &kind, &launch.program)?;

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 
 use kapi_core::failure::Failure;
+use kapi_core::text::holds_command;
 use kapi_gateway::ask::server::{ModelApi, ModelEndpoint};
 use kapi_gateway::egress::host_proxy::HostProxy;
 use kapi_gateway::model::route::BaseUrl;
@@ -59,7 +60,7 @@ const KNOWN: &[JudgeProvider] = &[
 impl<'a> JudgeReference<'a> {
     /// Tells a model from an agent. A command or a script may hold slashes too.
     pub fn parse(reference: &'a str) -> Self {
-        let is_program = reference.starts_with("command:") || reference.starts_with("script:");
+        let is_program = holds_command(reference);
         match reference.split_once('/') {
             Some((provider, model)) if !is_program && !provider.is_empty() && !model.is_empty() => {
                 Self::Model { provider, model }

@@ -26,6 +26,7 @@ pub mod run_dir;
 pub mod run_service;
 pub mod run_socket;
 pub mod shell;
+mod shown_program;
 pub mod spending;
 pub mod state_cover;
 pub mod tool_client;

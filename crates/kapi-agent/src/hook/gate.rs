@@ -37,6 +37,8 @@ pub const fn asks(kind: &AgentKind) -> bool {
         | AgentKind::Codex
         | AgentKind::Gemini
         | AgentKind::Pi
+        // What it asks permission for.
+        | AgentKind::Acp(_)
         | AgentKind::Script(_) => true,
         AgentKind::Command(_) => false,
     }

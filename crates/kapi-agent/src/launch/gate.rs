@@ -39,8 +39,8 @@ pub fn sealed_file(kind: &AgentKind) -> Option<&'static str> {
         AgentKind::Codex => Some(".codex/config.toml"),
         AgentKind::Gemini => Some(".gemini/settings.json"),
         AgentKind::Pi => Some(PI_FILE),
-        // A script's turn comes on its standard input.
-        AgentKind::Command(_) | AgentKind::Script(_) => None,
+        // Their turn comes on standard input.
+        AgentKind::Acp(_) | AgentKind::Command(_) | AgentKind::Script(_) => None,
     }
 }
 
@@ -139,7 +139,7 @@ pub(super) fn script(turn: &AgentTurn<'_>) -> Result<Option<Vec<String>>, AgentE
     turn.gate.map(|gate| words(gate, "script")).transpose()
 }
 
-fn words(gate: GateSocket<'_>, agent: &'static str) -> Result<Vec<String>, AgentError> {
+pub(super) fn words(gate: GateSocket<'_>, agent: &'static str) -> Result<Vec<String>, AgentError> {
     let (program, socket) = (
         path_text(agent, gate.program)?,
         path_text(agent, gate.socket)?,

@@ -21,7 +21,7 @@ use crate::settings::AgentSettings;
 /// Where the vendor answers.
 const VENDOR_URL: &str = "https://generativelanguage.googleapis.com";
 /// Without a model a router call to another model comes first.
-const MODEL_DEFAULT: &str = "gemini-2.5-pro";
+pub(super) const MODEL_DEFAULT: &str = "gemini-2.5-pro";
 
 pub(super) fn launch(
     settings: &AgentSettings,

@@ -80,12 +80,12 @@ fn fault(
 }
 
 /// Returns the variable that an agent takes its server's address from.
-const fn server_variable(kind: &AgentKind) -> Option<&'static str> {
-    match kind {
+fn server_variable(kind: &AgentKind) -> Option<&'static str> {
+    match kind.vendor() {
         AgentKind::Claude => Some("ANTHROPIC_BASE_URL"),
         AgentKind::Codex => Some("OPENAI_BASE_URL"),
         AgentKind::Gemini => Some("GOOGLE_GEMINI_BASE_URL"),
-        AgentKind::Pi | AgentKind::Command(_) | AgentKind::Script(_) => None,
+        AgentKind::Pi | AgentKind::Acp(_) | AgentKind::Command(_) | AgentKind::Script(_) => None,
     }
 }
 

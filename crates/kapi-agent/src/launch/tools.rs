@@ -15,7 +15,7 @@ use crate::launch::{AgentTurn, HomeFile, LaunchPurpose, PRIVATE_MODE, json_file,
 /// The name of the server; each CLI puts it before the tools' names.
 pub const SERVER: &str = "kapi";
 /// The words of this executable that enter the server.
-const SERVER_ARGS: [&str; 1] = ["mcp"];
+pub(super) const SERVER_ARGS: [&str; 1] = ["mcp"];
 /// How long the server may take to start, in seconds: a busy machine is no failure.
 const START_S: u32 = 60;
 /// How long one call may take, in seconds: longer than the host waits for a lock.

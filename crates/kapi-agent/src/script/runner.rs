@@ -17,6 +17,7 @@ use kapi_sys::process::{
     CapturedOutput, ProcessEnd, ProcessError, ProcessLimits, Program, environment, run,
 };
 use kapi_sys::real_disk::RealDisk;
+use serde_json::{Value, json};
 
 use super::event::ScriptEvent;
 use super::{ClaimStep, ScriptStep, TurnInput};
@@ -27,12 +28,14 @@ use crate::text::without_controls;
 const INPUT_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// The longest a command may run; the turn's own deadline is the harness's business.
 const COMMAND_DEADLINE: Duration = Duration::from_secs(60 * 60);
+/// What a command exits with that was not run.
+const DENIED: i32 = 2;
 /// Bytes kept of each output of a command.
 const OUTPUT_BYTES_MAX: usize = 8 * 1024;
 
 /// Why a turn could not be played to its end.
 #[derive(Debug, thiserror::Error)]
-enum RunnerError {
+pub(crate) enum RunnerError {
     #[error("read the turn")]
     Input(#[source] io::Error),
     #[error("understand the turn")]
@@ -208,22 +211,49 @@ fn real_location(path: &Path) -> Result<PathBuf, RunnerError> {
     })
 }
 
-/// Asks whether a command may be run and returns what is printed if not.
-fn refusal(cwd: &Path, gate: &[String], command: &str) -> Result<Option<ScriptEvent>, RunnerError> {
+/// What the gate of a run says.
+pub(crate) enum GateAnswer {
+    /// The tool may run.
+    Allowed,
+    /// It may not.
+    Denied {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Asks at the gate, by the words that do, whether a tool may run.
+pub(crate) fn ask_gate(
+    cwd: &Path,
+    gate: &[String],
+    question: &Value,
+) -> Result<GateAnswer, RunnerError> {
     let Some((program, words)) = gate.split_first() else {
-        return Ok(None);
+        return Ok(GateAnswer::Allowed);
     };
-    let question = serde_json::json!({"tool_name": "bash", "tool_input": {"command": command}});
     let args = words.iter().map(OsString::from).collect();
     let asked = run_program(cwd, program, args, question.to_string().into_bytes())?;
-    let is_allowed = matches!(
-        asked,
+    Ok(match asked {
         ScriptEvent::Output {
-            exit_code: Some(0),
-            ..
-        }
-    );
-    Ok(Some(asked).filter(|_| !is_allowed))
+            exit_code: Some(0), ..
+        } => GateAnswer::Allowed,
+        ScriptEvent::Output { text, .. } => GateAnswer::Denied { reason: text },
+        _ => GateAnswer::Denied {
+            reason: String::new(),
+        },
+    })
+}
+
+/// Asks whether a command may be run and returns what is printed if not.
+fn refusal(cwd: &Path, gate: &[String], command: &str) -> Result<Option<ScriptEvent>, RunnerError> {
+    let question = json!({"tool_name": "bash", "tool_input": {"command": command}});
+    Ok(match ask_gate(cwd, gate, &question)? {
+        GateAnswer::Allowed => None,
+        GateAnswer::Denied { reason } => Some(ScriptEvent::Output {
+            text: reason,
+            exit_code: Some(DENIED),
+        }),
+    })
 }
 
 /// Runs a shell command to its end and returns what it printed.

@@ -7,6 +7,7 @@ use std::path::Path;
 use kapi_agent::agent::AgentKind;
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::judge::Judge;
+use kapi_core::text::holds_command;
 use kapi_goal::record::preferences::{PreferenceChange, PreferenceValues};
 use kapi_goal::rules::contract::Contract;
 use kapi_run::asking;
@@ -57,7 +58,7 @@ impl JudgeName {
             "same" => return Ok(Self::Same),
             _ => {}
         }
-        let is_program = text.starts_with("command:") || text.starts_with("script:");
+        let is_program = holds_command(text);
         match text.split_once('/') {
             Some((provider, model)) if !is_program => {
                 let is_plain = |part: &str| !part.is_empty() && !part.contains(char::is_whitespace);
@@ -232,7 +233,11 @@ fn remember(parties: JudgeParticipants<'_>, answer: &str) -> Result<(), Error> {
 /// Tells whether an agent is one of the models' own, and no program of somebody's.
 pub(crate) const fn is_model(kind: &AgentKind) -> bool {
     match kind {
-        AgentKind::Claude | AgentKind::Codex | AgentKind::Gemini | AgentKind::Pi => true,
+        AgentKind::Claude
+        | AgentKind::Codex
+        | AgentKind::Gemini
+        | AgentKind::Pi
+        | AgentKind::Acp(_) => true,
         AgentKind::Command(_) | AgentKind::Script(_) => false,
     }
 }

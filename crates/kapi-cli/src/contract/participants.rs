@@ -185,11 +185,15 @@ fn has_price(context: &Context, config: &Config, kind: &AgentKind) -> bool {
 }
 
 /// Returns whose model an agent asks that is always counted at the gateway.
-const fn vendor(kind: &AgentKind) -> Option<&'static str> {
-    match kind {
+fn vendor(kind: &AgentKind) -> Option<&'static str> {
+    match kind.vendor() {
         AgentKind::Codex => Some("openai"),
         AgentKind::Gemini => Some("gemini"),
-        AgentKind::Claude | AgentKind::Pi | AgentKind::Command(_) | AgentKind::Script(_) => None,
+        AgentKind::Claude
+        | AgentKind::Pi
+        | AgentKind::Acp(_)
+        | AgentKind::Command(_)
+        | AgentKind::Script(_) => None,
     }
 }
 

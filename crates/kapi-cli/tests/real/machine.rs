@@ -113,6 +113,11 @@ impl Machine {
             .run(cli.name(), &[&["--judge", judge], options].concat())
     }
 
+    /// Returns the program of a CLI.
+    pub(crate) fn binary(&self, cli: Cli) -> &Path {
+        &self.binaries[&cli]
+    }
+
     /// Returns the key that the CLIs are given.
     pub(crate) fn key(&self) -> &str {
         &self.key

@@ -10,6 +10,7 @@
     reason = "the whole binary is a test; clippy sees only the functions marked as one"
 )]
 
+mod acp;
 mod autoresearch;
 mod clients;
 mod consent;

@@ -131,7 +131,7 @@ fn on_screen(kind: &AgentKind, mut args: Vec<String>) -> Option<Vec<String>> {
         AgentKind::Codex => &[&["exec"], &["--json"], &["--skip-git-repo-check"], &["-"]],
         AgentKind::Gemini => &[&["-o", "stream-json"]],
         AgentKind::Pi => &[&["-p"], &["--mode", "json"]],
-        AgentKind::Command(_) | AgentKind::Script(_) => &[],
+        AgentKind::Acp(_) | AgentKind::Command(_) | AgentKind::Script(_) => &[],
     };
     for words in headless {
         // The adapter's own come first, the person's after them.
@@ -150,7 +150,7 @@ fn first_words(kind: &AgentKind, task: &Path) -> Vec<String> {
     match kind {
         AgentKind::Claude | AgentKind::Codex | AgentKind::Pi => vec![words],
         AgentKind::Gemini => vec!["-i".to_owned(), words],
-        AgentKind::Command(_) | AgentKind::Script(_) => Vec::new(),
+        AgentKind::Acp(_) | AgentKind::Command(_) | AgentKind::Script(_) => Vec::new(),
     }
 }
 

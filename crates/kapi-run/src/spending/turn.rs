@@ -188,7 +188,7 @@ fn worth(kind: &AgentKind, settings: &AgentSettings, provider: &str) -> CostEsti
         AgentKind::Claude | AgentKind::Script(_) => true,
         // The prices of a server of one's own are unknown to it.
         AgentKind::Pi => settings.base_url.is_none(),
-        AgentKind::Codex | AgentKind::Gemini | AgentKind::Command(_) => false,
+        AgentKind::Codex | AgentKind::Gemini | AgentKind::Acp(_) | AgentKind::Command(_) => false,
     };
     if provider == ModelProvider::BySubscription.provider() {
         CostEstimate::Free
@@ -202,8 +202,8 @@ fn worth(kind: &AgentKind, settings: &AgentSettings, provider: &str) -> CostEsti
 /// Returns under whose prices an agent asks its model, and which.
 fn served(kind: &AgentKind, settings: &AgentSettings) -> (String, String) {
     let model = settings.model.as_deref().unwrap_or(MODEL_DEFAULT);
-    let vendor = match kind {
-        AgentKind::Command(_) | AgentKind::Script(_) => {
+    let vendor = match kind.vendor() {
+        AgentKind::Acp(_) | AgentKind::Command(_) | AgentKind::Script(_) => {
             return (PROGRAM.to_owned(), kind.name().to_owned());
         }
         AgentKind::Claude => "anthropic",

@@ -206,6 +206,7 @@ impl QuestionRun<'_> {
             | AgentKind::Codex
             | AgentKind::Gemini
             | AgentKind::Pi
+            | AgentKind::Acp(_)
             | AgentKind::Script(_) => MessageEnd::Beginning,
         };
         answer::read(self.question.role, message, kept)

@@ -72,9 +72,11 @@ pub(super) fn ask(
 /// be older than the token. Where it does name a token, it must be the right one.
 const fn proof<'a>(kind: &AgentKind, token: &'a str) -> VerdictToken<'a> {
     match kind {
-        AgentKind::Claude | AgentKind::Codex | AgentKind::Gemini | AgentKind::Pi => {
-            VerdictToken::Required(token)
-        }
+        AgentKind::Claude
+        | AgentKind::Codex
+        | AgentKind::Gemini
+        | AgentKind::Pi
+        | AgentKind::Acp(_) => VerdictToken::Required(token),
         AgentKind::Command(_) | AgentKind::Script(_) => VerdictToken::Optional(token),
     }
 }
@@ -82,7 +84,11 @@ const fn proof<'a>(kind: &AgentKind, token: &'a str) -> VerdictToken<'a> {
 fn token_variable(kind: &AgentKind, token: &str) -> Vec<(OsString, OsString)> {
     match kind {
         // A model reads its prompt; in its environment the token would be for its tools.
-        AgentKind::Claude | AgentKind::Codex | AgentKind::Gemini | AgentKind::Pi => Vec::new(),
+        AgentKind::Claude
+        | AgentKind::Codex
+        | AgentKind::Gemini
+        | AgentKind::Pi
+        | AgentKind::Acp(_) => Vec::new(),
         AgentKind::Command(_) | AgentKind::Script(_) => vec![(TOKEN_VARIABLE.into(), token.into())],
     }
 }

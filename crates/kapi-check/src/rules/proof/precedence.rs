@@ -5,6 +5,7 @@
 //! check, loosen a rule or choose another judge. Where the words come from is not known here.
 
 use kapi_core::judge::Judge;
+use kapi_core::text::holds_command;
 
 use super::attribution::{Addition, Authority, CheckPart, RefusedSetting};
 use crate::rules::proof::policy::{CheckPolicy, TestPolicy};
@@ -299,7 +300,7 @@ fn push_new(list: &mut Vec<String>, item: &String) -> bool {
 
 fn is_program(judge: &Judge) -> bool {
     match judge {
-        Judge::Agent(name) => name.starts_with("command:") || name.starts_with("script:"),
+        Judge::Agent(name) => holds_command(name),
         Judge::None | Judge::Same => false,
     }
 }

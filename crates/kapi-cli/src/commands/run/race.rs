@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kapi_core::id::GoalId;
-use kapi_core::text::{agent_name, counted};
+use kapi_core::text::{agent_name, counted, holds_command};
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::contract::{Contract, LANES_MAX, Race, RaceEnd};
 use kapi_goal::rules::event::GoalEvent;
@@ -204,7 +204,7 @@ fn lane_args(args: &Args) -> Result<Vec<Args>, Error> {
     let mut agents: Vec<Option<String>> = Vec::new();
     for said in &args.race.race {
         // A command or a path may hold commas of its own.
-        let is_one = said.starts_with("command:") || said.starts_with("script:");
+        let is_one = holds_command(said);
         let names: Vec<&str> = if is_one {
             vec![said]
         } else {
@@ -266,10 +266,10 @@ fn draw_up(context: &Context, lanes: &[Args], ends: RaceEnd) -> Result<Vec<Contr
     if drafts.is_empty() {
         let reported: Vec<String> = reported.into_iter().collect();
         let hint = left_out.into_iter().find_map(|(_, error)| error.hint);
+        let text = format!("no lane can start: {}", reported.join("; "));
         return Err(Error {
-            exit: Exit::Failed,
-            message: format!("no lane can start: {}", reported.join("; ")),
             hint,
+            ..Error::new(Exit::Failed, text)
         });
     }
     let count = u32::try_from(drafts.len()).unwrap_or(u32::MAX);

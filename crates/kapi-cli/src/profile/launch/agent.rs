@@ -46,7 +46,8 @@ pub(super) fn choose(profile: &ProfileFile, source: &ValueSource) -> Result<Agen
             note: None,
         });
     };
-    if let Ok(kind @ (AgentKind::Command(_) | AgentKind::Script(_))) = AgentKind::parse(&line.value)
+    if let Ok(kind @ (AgentKind::Acp(_) | AgentKind::Command(_) | AgentKind::Script(_))) =
+        AgentKind::parse(&line.value)
     {
         let kind = match kind {
             AgentKind::Command(shell) => AgentKind::Command(with_task(&shell, line)?),

@@ -107,7 +107,8 @@ impl<'de> Deserialize<'de> for BackendForm {
                 let rest = text.strip_prefix(prefix);
                 rest.is_some_and(|rest| !rest.trim().is_empty())
             };
-            if is_own("command:") || is_own("script:") || BACKENDS.contains(&text) {
+            let is_command = ["acp:", "command:", "script:"].into_iter().any(is_own);
+            if is_command || BACKENDS.contains(&text) {
                 return Ok(Self(text.to_owned()));
             }
             let remedy = did_you_mean(text, BACKENDS, "use");
