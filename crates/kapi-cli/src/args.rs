@@ -9,8 +9,8 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, deliver, demo,
-    diff, doctor, gate, goal, inbox, init, launch, log, loops, mcp, prove, resume, rpc, sandbox,
-    setup, show, spend, status, task, up, wait,
+    diff, doctor, events, gate, goal, inbox, init, launch, log, loops, mcp, prove, resume, rpc,
+    sandbox, setup, show, spend, status, task, up, wait,
 };
 use crate::contract::flags;
 use crate::modes::command;
@@ -60,6 +60,8 @@ pub(crate) enum Command {
     Show(show::Args),
     /// Print events, or an agent's transcript
     Log(log::Args),
+    /// Print everything that happens in the project
+    Events(events::Args),
     /// Show changed files and lines
     Diff(diff::Args),
     /// Wait until work ends or needs you

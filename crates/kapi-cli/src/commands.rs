@@ -13,6 +13,7 @@ pub(crate) mod deliver;
 pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod doctor;
+pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod gate;
 pub(crate) mod goal;

@@ -11,6 +11,7 @@ use kapi_goal::record::reference::ResolveError;
 use kapi_goal::rules::denied::GoalDenial;
 use kapi_launch::error::{LaunchError, LaunchErrorKind};
 use kapi_settings::fault::SettingsFault;
+use kapi_wire::error::{ErrorView, FaultView, PlaceView};
 use kapi_workflow::record::drive::WorkflowDriveError;
 use kapi_workflow::record::error::WorkflowError;
 use kapi_workflow::rules::denied::{WorkflowDenial, WorkflowRule};
@@ -27,6 +28,8 @@ pub(crate) struct Error {
     pub(crate) message: String,
     /// What to do about it.
     pub(crate) hint: Option<String>,
+    /// What is wrong with files that a person wrote, each at its place.
+    pub(crate) faults: Vec<SettingsFault>,
 }
 
 impl Error {
@@ -36,6 +39,7 @@ impl Error {
             exit,
             message: message.into(),
             hint: None,
+            faults: Vec::new(),
         }
     }
 
@@ -53,7 +57,7 @@ impl Error {
     /// Builds an error from what is wrong with a file of settings: one fault with what to do, or all
     /// of them.
     pub(crate) fn settings(faults: &[SettingsFault]) -> Self {
-        match faults {
+        let mut error = match faults {
             [only] => {
                 let end = if only.remedy.ends_with('?') { "" } else { "." };
                 Self::usage(only.location_and_what()).with_hint(format!("{}{end}", only.remedy))
@@ -64,6 +68,22 @@ impl Error {
                 Self::usage(format!("found {} errors:{}", lines.len(), lines.concat()))
                     .with_hint("fix each of them.")
             }
+        };
+        error.faults = faults.to_vec();
+        error
+    }
+
+    /// Returns it as a program reads it.
+    pub(crate) fn view(&self) -> ErrorView {
+        let faults: Vec<FaultView> = self.faults.iter().map(fault_view).collect();
+        ErrorView {
+            kind: "error",
+            code: self.exit.word(),
+            exit_code: self.exit.code(),
+            message: self.message.clone(),
+            hint: self.hint.clone(),
+            place: faults.first().map(|fault| fault.place.clone()),
+            faults,
         }
     }
 
@@ -92,6 +112,7 @@ impl Error {
             exit,
             message,
             hint: error.hint.clone(),
+            faults: Vec::new(),
         }
     }
 
@@ -111,6 +132,7 @@ impl Error {
             exit,
             message,
             hint: error.hint(reference),
+            faults: Vec::new(),
         }
     }
 
@@ -173,6 +195,7 @@ impl Error {
             exit,
             message: format!("{code}failed to {}{location}", chain(error)),
             hint: error.hint(),
+            faults: Vec::new(),
         }
     }
 
@@ -200,6 +223,7 @@ impl Error {
             exit,
             message: format!("failed to {}", chain(error)),
             hint: error.hint(),
+            faults: Vec::new(),
         }
     }
 }
@@ -207,6 +231,18 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.message)
+    }
+}
+
+fn fault_view(fault: &SettingsFault) -> FaultView {
+    FaultView {
+        place: PlaceView {
+            file: fault.file.clone(),
+            line: Some(fault.line).filter(|line| *line > 0),
+            key: fault.key.clone(),
+        },
+        what: fault.what.clone(),
+        remedy: fault.remedy.clone(),
     }
 }
 

@@ -43,4 +43,19 @@ impl Exit {
             Self::Agent(code) => code,
         }
     }
+    /// Returns the word for it in JSON.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Internal => "internal",
+            Self::Usage => "usage",
+            Self::Denied => "denied",
+            Self::Failed => "failed",
+            Self::NotDone => "not_done",
+            Self::NotFound => "not_found",
+            Self::Busy => "busy",
+            Self::Interrupted => "interrupted",
+            Self::Agent(_) => "agent",
+        }
+    }
 }

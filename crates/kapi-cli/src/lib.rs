@@ -14,8 +14,8 @@ use kapi_sys::process::environment;
 use crate::args::{Args, Command, former, groups};
 use crate::commands::{
     agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, deliver, demo,
-    diff, doctor, explain, gate as gate_command, goal, inbox, init, launch, log, loops, mcp, prove,
-    resume, rpc, run, sandbox, setup, show, spend, status, task, up, wait,
+    diff, doctor, events, explain, gate as gate_command, goal, inbox, init, launch, log, loops,
+    mcp, prove, resume, rpc, run, sandbox, setup, show, spend, status, task, up, wait,
 };
 use crate::context::Context;
 use crate::error::Error;
@@ -125,11 +125,32 @@ fn run_line<T: Into<OsString> + Clone>(
     dispatch(context, &parsed.command)
 }
 
-/// Says what went wrong and what to do about it, and returns how it ended.
+/// Runs a command line that somebody else than a shell wrote.
+fn run_typed<'a>(
+    context: &Context,
+    words: impl IntoIterator<Item = &'a str>,
+) -> Result<Exit, Error> {
+    dispatch(context, &parsed(words)?)
+}
+
+fn parsed<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Command, Error> {
+    let parsed = Args::try_parse_from(words).map_err(|error| {
+        let text = error.to_string();
+        let first = text.lines().next().unwrap_or_default();
+        Error::usage(first.strip_prefix("error: ").unwrap_or(first))
+    })?;
+    Ok(parsed.command)
+}
+
+/// Says what went wrong and what to do about it, and returns how it ended. With `--json` it is the
+/// last document as well.
 fn announce(ui: Ui, error: &Error) -> Exit {
     ui.say(&format!("error: {error}"));
     if let Some(hint) = &error.hint {
         ui.say(&format!("hint: {hint}"));
+    }
+    if ui.format == Format::Json {
+        ui.json(&error.view());
     }
     error.exit
 }
@@ -148,6 +169,7 @@ fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {
         Command::Status(args) => status::run(context, args),
         Command::Show(args) => show::run(context, args),
         Command::Log(args) => log::run(context, args),
+        Command::Events(args) => events::run(context, args),
         Command::Loop(args) => loops::run(context, args),
         Command::Diff(args) => diff::run(context, args),
         Command::Wait(args) => wait::run(context, args),
@@ -193,16 +215,33 @@ fn report_defect(found: &PanicHookInfo<'_>) {
 
 /// Help and version are data; a wrong command line is talk and exits with 2.
 fn usage(error: &clap::Error) -> ExitCode {
-    let ui = ui(Format::Human);
     let typed: Vec<String> = std::env::args().collect();
+    let ui = ui(format_of(&typed));
     if let Some(error) = former::now(&typed, error) {
         return ExitCode::from(announce(ui, &error).code());
     }
     if error.use_stderr() {
-        ui.say_page(error.to_string().trim_end());
+        let text = error.to_string();
+        ui.say_page(text.trim_end());
+        if ui.format == Format::Json {
+            let first = text.lines().next().unwrap_or_default();
+            let message = first.strip_prefix("error: ").unwrap_or(first);
+            let hint = "`kapi --help` lists the commands, `kapi COMMAND --help` their options.";
+            ui.json(&Error::usage(message).with_hint(hint).view());
+        }
         ExitCode::from(Exit::Usage.code())
     } else {
         ui.raw(error.to_string().as_bytes());
         ExitCode::from(Exit::Success.code())
+    }
+}
+
+/// Returns how results are written for a command line that could not be read as a whole.
+fn format_of(typed: &[String]) -> Format {
+    let mut options = typed.iter().take_while(|word| *word != "--");
+    if options.any(|word| word == "--json") {
+        Format::Json
+    } else {
+        Format::Human
     }
 }

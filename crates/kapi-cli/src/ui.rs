@@ -8,6 +8,7 @@ pub(crate) mod screen;
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kapi_core::quote::visible;
 use rustix::termios::{QueueSelector, tcflush};
@@ -39,6 +40,9 @@ pub(crate) enum OutputDisposition {
 
 /// The columns before the text of a field.
 const FIELD_COLUMNS: usize = 11;
+
+/// Data of a command that is run for a caller in this process, whichever thread writes it.
+static CAPTURED: Mutex<Option<Vec<u8>>> = Mutex::new(None);
 
 /// One process has one standard output.
 static DISPOSITION: AtomicU8 = AtomicU8::new(OutputDisposition::Written as u8);
@@ -280,7 +284,23 @@ pub(crate) fn pass_on(stream: LineStream, text: &str) {
     }
 }
 
+/// Returns what a function returns, and the data that would have gone to standard output meanwhile.
+pub(crate) fn captured<T>(act: impl FnOnce() -> T) -> (T, Vec<u8>) {
+    *captured_data() = Some(Vec::new());
+    let done = act();
+    let data = captured_data().take();
+    (done, data.unwrap_or_default())
+}
+
+fn captured_data() -> MutexGuard<'static, Option<Vec<u8>>> {
+    CAPTURED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn write_out(bytes: &[u8]) {
+    if let Some(data) = captured_data().as_mut() {
+        data.extend_from_slice(bytes);
+        return;
+    }
     let mut out = io::stdout().lock();
     let written = out.write_all(bytes).and_then(|()| out.flush());
     let Err(error) = written else { return };

@@ -2,6 +2,7 @@
 //!
 //! Fields are only ever added. Nothing here decides anything; every view is built from state.
 
+pub mod error;
 pub mod kernel;
 pub mod kernel_tools;
 pub mod loops;

@@ -37,6 +37,25 @@ pub enum RpcCall {
     RunEnded(RunEnd),
     /// Says that the conversation was compacted.
     Compacted,
+    /// Runs a command of `kapi` to its end, as with `--json`.
+    Command(CommandLine),
+}
+
+/// A command of `kapi`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CommandLine {
+    /// Its words, without `kapi` and `--json`.
+    pub args: Vec<String>,
+}
+
+/// What a command printed.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CommandReply {
+    /// What it exits with.
+    pub exit_code: u8,
+    /// Everything it printed as data, in order; an error is the last one.
+    pub documents: Vec<Value>,
 }
 
 /// Who the host is.

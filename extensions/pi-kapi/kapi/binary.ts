@@ -87,6 +87,11 @@ export function failure(ran: Ran): KapiError {
 	return new KapiError(text || `kapi ended with exit code ${ran.code}`, ran.code);
 }
 
+/** Tells whether a line of data is the error that a command ended with. */
+function isError(line: string): boolean {
+	return line.startsWith('{"type":"error"');
+}
+
 /** Runs a command to its end. */
 export function run(place: Place, args: readonly string[], manner?: Manner): Promise<Ran> {
 	return new Promise((resolve, reject) => {
@@ -125,7 +130,7 @@ export async function printed(place: Place, args: readonly string[]): Promise<st
 export async function ask<Answer>(place: Place, args: readonly string[]): Promise<Answer> {
 	const ran = await run(place, args);
 	const line = ran.stdout.trim().split("\n").at(-1);
-	if (!line) throw failure(ran);
+	if (!line || isError(line)) throw failure(ran);
 	try {
 		return JSON.parse(line) as Answer;
 	} catch {
@@ -157,6 +162,7 @@ export function stream(place: Place, args: readonly string[], ears: Ears): Strea
 	const ended = new Promise<Ran>((resolve, reject) => {
 		child.on("error", (error) => reject(notStarted(error)));
 		eachLine(child.stdout, (line) => {
+			if (isError(line)) return;
 			last = line;
 			ears.onLine(line);
 		});

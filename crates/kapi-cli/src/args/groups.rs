@@ -32,6 +32,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "inbox",
             "show",
             "log",
+            "events",
             "diff",
             "wait",
             "budget",

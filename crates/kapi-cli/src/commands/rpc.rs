@@ -6,6 +6,7 @@
 mod answer;
 pub(crate) mod attached;
 mod begin;
+mod command;
 mod dialog;
 mod drive;
 mod gate;
@@ -146,6 +147,7 @@ fn perform(host: &Host<'_>, kernel: &mut ToolCalls<'_>, call: RpcCall) -> Result
         },
         RpcCall::RunEnded(end) => host.run_ended(&end).map(|()| json!({})),
         RpcCall::Compacted => value(&host.compacted()?),
+        RpcCall::Command(line) => value(&command::run(host.context, &line.args)?),
     }
 }
 

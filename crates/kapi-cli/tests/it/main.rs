@@ -32,6 +32,7 @@ mod dependencies;
 mod dialogs;
 mod doctor;
 mod environment;
+mod events;
 mod evidence;
 mod exit_codes;
 mod explain;

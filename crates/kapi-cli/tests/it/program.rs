@@ -43,7 +43,7 @@ impl Output {
     /// Checks that it is an error of this exit code whose text holds all of `words`.
     pub(crate) fn assert_error(&self, code: i32, words: &[&str]) {
         assert_eq!(self.code, code, "{self:?}");
-        assert_eq!(self.stdout, "", "errors are talk: {self:?}");
+        self.assert_only_error_on_stdout();
         assert!(self.stderr.starts_with("error: "), "{self:?}");
         for word in words {
             assert!(self.stderr.contains(word), "{word:?} in {self:?}");
@@ -52,6 +52,22 @@ impl Output {
 }
 
 impl Output {
+    /// Checks that nothing stands on standard output, or with `--json` the error alone, in the words
+    /// of standard error.
+    fn assert_only_error_on_stdout(&self) {
+        if self.stdout.is_empty() {
+            return;
+        }
+        let error = self.document();
+        assert_eq!(error["type"], "error", "errors are talk: {self:?}");
+        assert_eq!(error["exit_code"], self.code, "{self:?}");
+        for part in ["message", "hint"] {
+            let said = error[part].as_str().unwrap_or_default();
+            let first = said.lines().next().unwrap_or_default();
+            assert!(self.stderr.contains(first), "{part} {said:?} in {self:?}");
+        }
+    }
+
     /// Checks that it ends in an error of this exit code, whatever was said before.
     pub(crate) fn assert_error_among_talk(&self, code: i32, words: &[&str]) {
         assert_eq!(self.code, code, "{self:?}");

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::environment::Environment;
 
 /// What one turn costs in these tests; `None` for an unknown price.
-struct Turn<'a> {
+pub(crate) struct Turn<'a> {
     goal: &'a str,
     agent: &'a str,
     role: ModelRole,
@@ -25,7 +25,7 @@ struct Turn<'a> {
     usd_micros: Option<u64>,
 }
 
-const EXECUTOR: Turn<'_> = Turn {
+pub(crate) const EXECUTOR: Turn<'_> = Turn {
     goal: "001-fix-login",
     agent: "claude",
     role: ModelRole::Executor,
@@ -34,14 +34,14 @@ const EXECUTOR: Turn<'_> = Turn {
 };
 
 /// A machine whose repository has goals, so that it is a project.
-fn project() -> (Environment, String) {
+pub(crate) fn project() -> (Environment, String) {
     let env = Environment::bare();
     fs::create_dir_all(env.repository().join(".ilchul/goals")).unwrap();
     let key = project_key(&fs::canonicalize(env.repository()).unwrap());
     (env, key)
 }
 
-fn spend(home: &Path, clock: &dyn Clock, project: &str, turns: &[Turn<'_>]) {
+pub(crate) fn spend(home: &Path, clock: &dyn Clock, project: &str, turns: &[Turn<'_>]) {
     let ledger = Ledger::open(LedgerHome {
         disk: &RealDisk,
         clock,
