@@ -115,4 +115,6 @@ pub(crate) enum Command {
 #[cfg(test)]
 mod documents;
 #[cfg(test)]
+mod schemas;
+#[cfg(test)]
 mod tests;

@@ -85,6 +85,7 @@ mod prove_installs;
 mod races;
 mod repositories;
 mod sandboxes;
+mod schemas;
 mod service;
 mod setup;
 mod spec_consent;
