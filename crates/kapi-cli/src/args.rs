@@ -8,7 +8,7 @@ pub(crate) mod groups;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, deliver, demo,
+    acp, agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, deliver, demo,
     diff, doctor, events, gate, goal, inbox, init, launch, log, loops, mcp, prove, resume, rpc,
     sandbox, setup, show, spend, status, task, up, wait,
 };
@@ -97,6 +97,8 @@ pub(crate) enum Command {
     /// Call an agent's tools from a shell
     #[command(hide = true)]
     Agent(agent::Args),
+    /// Serve goals to editors over the Agent Client Protocol
+    Acp(acp::Args),
     /// Serve Kapi's tools to agents over MCP
     Mcp(mcp::Args),
     /// Add Kapi to another agent or editor, or remove it

@@ -1,5 +1,6 @@
 //! One file for each command: its options, its steps, its output.
 
+pub(crate) mod acp;
 pub(crate) mod agent;
 pub(crate) mod audit;
 pub(crate) mod budget;

@@ -13,11 +13,12 @@ use kapi_sys::process::environment;
 
 use crate::args::{Args, Command, former, groups};
 use crate::commands::{
-    agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, deliver, demo,
+    acp, agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, deliver, demo,
     diff, doctor, events, explain, gate as gate_command, goal, inbox, init, launch, log, loops,
     mcp, prove, resume, rpc, run, sandbox, setup, show, spend, status, task, up, wait,
 };
 use crate::context::Context;
+use crate::contract::flags;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::ui::charset::Charset;
@@ -133,6 +134,14 @@ fn run_typed<'a>(
     dispatch(context, &parsed(words)?)
 }
 
+/// Reads the options of `kapi run` that somebody else than a shell wrote.
+fn run_flags<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Box<flags::Args>, Error> {
+    match parsed(["kapi", "run"].into_iter().chain(words))? {
+        Command::Run(args) => Ok(args),
+        _ => Err(Error::usage("these are no options of `kapi run`")),
+    }
+}
+
 fn parsed<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Command, Error> {
     let parsed = Args::try_parse_from(words).map_err(|error| {
         let text = error.to_string();
@@ -188,6 +197,7 @@ fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {
         Command::Sandbox(args) => sandbox::run(context, args),
         Command::Cleanup(args) => cleanup::run(context, args),
         Command::Agent(args) => agent::run(context, args),
+        Command::Acp(args) => acp::run(context, args),
         Command::Mcp(args) => mcp::run(context, args),
         Command::Setup(args) => setup::run(context, args),
         Command::Rpc(args) => rpc::run(context, args),

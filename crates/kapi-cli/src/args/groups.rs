@@ -48,7 +48,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
         ],
     ),
     ("Maintain", &["audit", "doctor", "cleanup", "clear"]),
-    ("For programs", &["setup", "mcp", "completion"]),
+    ("For programs", &["setup", "mcp", "acp", "completion"]),
 ];
 /// Columns of the name of a command, the longest of which is `deep-interview`.
 const NAME_WIDTH: usize = 16;

@@ -8,6 +8,7 @@
     reason = "the whole binary is a test; clippy sees only the functions marked as one"
 )]
 
+mod acp;
 mod acp_agent;
 mod approvals;
 mod authority;
