@@ -1,15 +1,18 @@
 //! The form in which the product is shipped: one static program at a fixed place in memory.
 //!
 //! Built for musl, because that program starts in a quarter of the time that one linked against glibc
-//! takes, and a sandbox starts it once more. Does not know how it is packed or published.
+//! takes, and a sandbox starts it once more. How it is packed is known in `package`.
+
+mod package;
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use serde::Deserialize;
 
-use crate::output::talk;
+use crate::dist::package::Release;
+use crate::output::{say, talk};
 use crate::peers;
 use crate::tool::ToolCommand;
 
@@ -23,6 +26,49 @@ const HEADERS_MAX: usize = 64;
 #[derive(Debug, Deserialize)]
 struct DistMetadata {
     target_directory: PathBuf,
+    packages: Vec<PackageMetadata>,
+}
+
+#[derive(Debug, Deserialize)]
+struct PackageMetadata {
+    name: String,
+    version: String,
+}
+
+/// Builds the program, packs it where that is asked for, and says where everything is.
+///
+/// # Errors
+/// When it cannot be built or packed, or an option is unknown.
+pub(crate) fn perform(root: &Path, options: &[&str]) -> anyhow::Result<()> {
+    match options {
+        [] => {
+            say(&build(root)?.display().to_string());
+            Ok(())
+        }
+        ["--package"] => pack(root, &build(root)?),
+        ["--package", "--kapi", program] => pack(root, Path::new(program)),
+        _ => bail!("read the options {:?} of `dist`", options.join(" ")),
+    }
+}
+
+/// Packs a program that was built.
+fn pack(root: &Path, program: &Path) -> anyhow::Result<()> {
+    peers::ensure(root, peers::FOR_PACKAGES)?;
+    let metadata = metadata(root)?;
+    let found = metadata.packages.iter().find(|it| it.name == "kapi-cli");
+    let version = &found.context("find kapi-cli in the workspace")?.version;
+    let out = metadata.target_directory.join("dist");
+    let release = Release {
+        root,
+        program,
+        version,
+        arch: env::consts::ARCH,
+        out: &out,
+    };
+    for name in release.make()? {
+        say(&out.join(name).display().to_string());
+    }
+    Ok(())
 }
 
 /// Builds the program and returns where it is.
@@ -74,11 +120,13 @@ fn target() -> String {
 /// # Errors
 /// When Cargo does not say.
 pub(crate) fn target_directory(root: &Path) -> anyhow::Result<PathBuf> {
+    Ok(metadata(root)?.target_directory)
+}
+
+fn metadata(root: &Path) -> anyhow::Result<DistMetadata> {
     let args = ["metadata", "--no-deps", "--format-version", "1", "--locked"];
     let text = ToolCommand::new(root, "cargo", &args).read()?;
-    let metadata: DistMetadata =
-        serde_json::from_str(&text).context("read what cargo metadata says")?;
-    Ok(metadata.target_directory)
+    serde_json::from_str(&text).context("read what cargo metadata says")
 }
 
 /// Adds the target's standard library to the toolchain if it is missing.

@@ -42,7 +42,8 @@ usage: cargo xtask <command>
                     another; further words are filters of the test runner)
   layers            the directions of dependency
   peers             install what the tests need, and nothing else
-  dist              build the program as it is shipped: one static file
+  dist              build the program as it is shipped: one static file (--package: and pack it for
+                    a release; --package --kapi PATH: pack another one)
   bench             measure against peers and write docs/performance.md (--trees 1k,10k,…: the
                     sizes of the repositories; --only sandbox,tree,…: some tables, printed)
   sim --seeds N     crash everywhere, with the first N seeds (--seed N for one of them,
@@ -100,10 +101,7 @@ fn run() -> anyhow::Result<()> {
         ["layers"] => layers::run(&root),
         ["newest", options @ ..] => newest::run(&root, options),
         ["peers"] => peers::ensure_for_tests(&root),
-        ["dist"] => {
-            output::say(&dist::build(&root)?.display().to_string());
-            Ok(())
-        }
+        ["dist", options @ ..] => dist::perform(&root, options),
         ["bench", options @ ..] => bench::run(&root, options),
         ["sim", options @ ..] => sim::run(&root, options),
         ["books", options @ ..] => books::run(options),

@@ -50,6 +50,9 @@ const FOR_TESTS: &[Peer] = &[
     peer("useradd", "passwd", "an ordinary user for them"),
     peer("tar", "tar", "those images"),
     peer("tmux", "tmux", "watching the workers of a workflow"),
+    peer("dpkg-deb", "dpkg", "the Debian package"),
+    peer("curl", "curl", "the install script"),
+    peer("wget", "wget", "the install script where curl is not"),
     peer("chromium", "chromium", "looking at the pages of workflows"),
     peer(
         "nats-server",
@@ -108,6 +111,15 @@ pub(crate) const FOR_DIST: &[Peer] = &[
         "musl-tools",
         "the parts of a static program that are in C",
     ),
+];
+
+/// What a release is packed with.
+pub(crate) const FOR_PACKAGES: &[Peer] = &[
+    GIT,
+    peer("dpkg-deb", "dpkg", "the Debian package"),
+    peer("tar", "tar", "the archive"),
+    peer("gzip", "gzip", "the manual"),
+    peer("sha256sum", "coreutils", "the checksums"),
 ];
 
 /// The oldest Node that the pinned agents run on.

@@ -13,6 +13,7 @@ pub(crate) mod quality;
 mod shapes;
 mod source;
 mod tree;
+mod versions;
 mod workspace;
 
 use std::fmt;
@@ -64,6 +65,7 @@ const RULES: &[Rule] = &[
     workspace::dependencies_stay_few,
     workspace::traits_are_the_named_seams,
     workspace::changelog_is_open,
+    versions::versions_are_in_step,
 ];
 
 /// Checks every rule.

@@ -1,6 +1,7 @@
 //! The entries of this binary that are not for people: the inner end of a sandbox, the embedded
 //! agent, what git asks inside, and what a host asks of its session.
 
+mod manual;
 mod session;
 
 use std::{env, io};
@@ -34,6 +35,7 @@ pub(crate) fn enter() -> Option<u8> {
             let cwd = env::current_dir().ok()?;
             bridge::acp_main(&mut io::stdin().lock(), &mut io::stdout().lock(), &cwd)
         }
+        manual::ARGUMENT => manual::enter(args),
         session::ARGUMENT => session::enter(args),
         _ => return None,
     };

@@ -50,6 +50,7 @@ mod hooks;
 mod images;
 mod impossible;
 mod init;
+mod install_script;
 mod integrate;
 mod integrate_rules;
 mod integrity;
