@@ -61,9 +61,6 @@ fn gemini_asks_permission_for_what_the_contract_asks_about() {
     let scenario = ModelScenario::new(vec![
         AssistantTurn::bash(TRY),
         AssistantTurn::text("I was not let."),
-        // The session that it loads knows nothing of a call that was not allowed.
-        AssistantTurn::bash(TRY),
-        AssistantTurn::text("Done."),
     ]);
     let machine = Machine::new(scenario);
     let run = machine.env.run(
@@ -76,10 +73,8 @@ fn gemini_asks_permission_for_what_the_contract_asks_about() {
         events.iter().any(|event| event["type"] == "consent_asked"),
         "{events:#?}"
     );
-    let allowed = machine.env.kapi(&["goal", "allow", "1", "git tag"]);
-    assert_eq!(allowed.code, 0, "{}", allowed.stderr);
-    machine.env.resume("1").assert_status("done", 0);
-    assert_eq!(machine.env.show(BRANCH, "answer.txt"), "42");
+    // Nothing of the call happened.
+    assert_eq!(machine.env.git(&["tag"]), "");
 }
 
 #[test]
