@@ -21,6 +21,7 @@ const PI_THINKING: &[&str] = &["off", "minimal", "low", "medium", "high", "xhigh
 /// Returns the models that an agent may ask, as patterns; any where nobody named one.
 #[must_use]
 pub fn may_ask(kind: &AgentKind, settings: &AgentSettings) -> Vec<String> {
+    let kind = kind.vendor();
     let mut found = settings.models.clone();
     let Some(model) = &settings.model else {
         return found;
@@ -59,8 +60,12 @@ pub fn choose(
     kind: &AgentKind,
     model: &str,
 ) -> Result<(), AgentError> {
+    let kind = kind.vendor();
     let agent = kind.name();
-    if matches!(kind, AgentKind::Command(_) | AgentKind::Script(_)) {
+    if matches!(
+        kind,
+        AgentKind::Acp(_) | AgentKind::Command(_) | AgentKind::Script(_)
+    ) {
         let model = model.to_owned();
         return Err(AgentError::OwnModel { agent, model });
     }
@@ -105,7 +110,11 @@ fn plain(kind: &AgentKind, name: &str) -> String {
             .rsplit_once(':')
             .filter(|(_, level)| PI_THINKING.contains(level))
             .map(|(name, _)| name),
-        AgentKind::Codex | AgentKind::Gemini | AgentKind::Command(_) | AgentKind::Script(_) => None,
+        AgentKind::Codex
+        | AgentKind::Gemini
+        | AgentKind::Acp(_)
+        | AgentKind::Command(_)
+        | AgentKind::Script(_) => None,
     };
     end.unwrap_or(name).to_owned()
 }
@@ -128,6 +137,7 @@ fn alias(kind: &AgentKind, name: &str) -> Vec<&'static str> {
             | AgentKind::Codex
             | AgentKind::Gemini
             | AgentKind::Pi
+            | AgentKind::Acp(_)
             | AgentKind::Command(_)
             | AgentKind::Script(_),
             _,
@@ -146,6 +156,7 @@ fn helpers(kind: &AgentKind, model: &str) -> Option<&'static str> {
         | AgentKind::Codex
         | AgentKind::Gemini
         | AgentKind::Pi
+        | AgentKind::Acp(_)
         | AgentKind::Command(_)
         | AgentKind::Script(_) => None,
     }

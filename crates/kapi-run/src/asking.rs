@@ -180,6 +180,14 @@ struct AgentAnswer {
     stderr: String,
 }
 
+/// Puts what the gateway saw of the provider in the place of an end that says less.
+fn blame_provider(run: &mut AgentRun, served: &NetworkServices<'_>) {
+    let has_failed = matches!(run.end, AgentEnd::Provider(_) | AgentEnd::Crashed { .. });
+    if has_failed && let Some(trouble) = served.trouble() {
+        run.end = AgentEnd::Provider(trouble);
+    }
+}
+
 impl AgentExchange<'_> {
     fn put(
         &mut self,
@@ -246,10 +254,7 @@ impl AgentExchange<'_> {
         let stderr = finished.stderr.text();
         let mut run = parser.finish(finished.end, &stderr, &finished.stdout.text());
         run.usage = served.beside_gateway(run.usage);
-        let has_failed = matches!(run.end, AgentEnd::Provider(_) | AgentEnd::Crashed { .. });
-        if has_failed && let Some(trouble) = served.trouble() {
-            run.end = AgentEnd::Provider(trouble);
-        }
+        blame_provider(&mut run, &served);
         // Tools that were refused are no work.
         run.score = gate.map_or(run.score, |gate| gate.without_refused(run.score, run.tools));
         note_limits(&mut run, &ran, watch);

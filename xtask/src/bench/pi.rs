@@ -121,7 +121,7 @@ impl<'a> Site<'a> {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let said = Invocation::new(TOKENIZER, &self.location.scratch, "node", &args).read();
         let said = said.context("count tokens; `--with pi-until-done` installs what counts")?;
-        let counts = said.lines().map(|line| line.parse::<u32>());
+        let counts = said.lines().map(str::parse::<u32>);
         let counts: Result<Vec<u32>, _> = counts.collect();
         Ok(counts
             .context("read the tokens")?

@@ -9,6 +9,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use kapi_sys::disk::replace_durably;
+use kapi_sys::real_disk::RealDisk;
 
 use crate::tool::ToolCommand;
 
@@ -209,7 +211,7 @@ fn create_dir(dir: &Path) -> anyhow::Result<()> {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    fs::write(path, bytes).with_context(|| format!("write {}", path.display()))
+    replace_durably(&RealDisk, path, bytes).with_context(|| format!("write {}", path.display()))
 }
 
 fn text(path: &Path) -> anyhow::Result<String> {
@@ -246,7 +248,7 @@ mod tests {
     fn a_release_holds_the_program_its_manual_completions_and_checksums() {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("program");
-        fs::write(&program, PROGRAM).unwrap();
+        super::write(&program, PROGRAM.as_bytes()).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let out = dir.path().join("out");
         let names = made(&out, &program);

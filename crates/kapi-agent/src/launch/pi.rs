@@ -109,21 +109,7 @@ pub(super) fn launch(
     let credentials = credentials(&PI, &provider.key_variable, settings, host)?;
     let mut env = variables(&[("PI_OFFLINE", "1"), ("PI_TELEMETRY", "0")]);
     let extensions = gate::pi(turn, tools::pi(turn)?)?;
-    let mut args = extensions.args;
-    args.extend(words(&["-p", "--mode", "json"]));
-    args.extend(words(&["--provider", &provider.name]));
-    if let Some(model) = &provider.model {
-        args.extend(words(&["--model", model]));
-    }
-    // Extensions of the repository would run inside the agent before its first tool call.
-    args.extend(words(&["--no-extensions"]));
-    if let Some(session) = resumed(turn) {
-        args.extend(words(&["--session", session]));
-    }
-    if turn.purpose == LaunchPurpose::Judge {
-        args.extend(judge_words());
-    }
-    args.extend(settings.args.clone());
+    let args = arguments(settings, turn, &provider, extensions.args);
     // Kapi waits and retries itself; the few tries of its client library remain.
     let mut files = vec![json_file(
         ".pi/agent/settings.json",
@@ -138,8 +124,8 @@ pub(super) fn launch(
             let models = if url.is_some() {
                 own_server(&provider, &turn.gateway)
             } else {
-                let placeholder = turn.gateway.placeholder.to_owned();
-                env.insert(provider.key_variable.clone(), placeholder);
+                let variable = provider.key_variable.clone();
+                env.insert(variable, turn.gateway.placeholder.to_owned());
                 json!({"providers": {&provider.name: {"baseUrl": turn.gateway.url}}})
             };
             files.push(json_file(".pi/agent/models.json", &models));
@@ -178,6 +164,35 @@ pub(super) fn launch(
         upstream,
         hosts: login_hosts(&PI, settings),
     })
+}
+
+/// Returns the command line behind what its extensions need.
+fn arguments(
+    settings: &AgentSettings,
+    turn: &AgentTurn<'_>,
+    provider: &PiProvider,
+    mut args: Vec<String>,
+) -> Vec<String> {
+    args.extend(words(&[
+        "-p",
+        "--mode",
+        "json",
+        "--provider",
+        &provider.name,
+    ]));
+    if let Some(model) = &provider.model {
+        args.extend(words(&["--model", model]));
+    }
+    // Extensions of the repository would run inside the agent before its first tool call.
+    args.extend(words(&["--no-extensions"]));
+    if let Some(session) = resumed(turn) {
+        args.extend(words(&["--session", session]));
+    }
+    if turn.purpose == LaunchPurpose::Judge {
+        args.extend(judge_words());
+    }
+    args.extend(settings.args.clone());
+    args
 }
 
 /// Returns the arguments of a judge: what the executor left in the checkout must not instruct it.

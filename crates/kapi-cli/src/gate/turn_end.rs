@@ -85,11 +85,13 @@ fn drive_to_next(gated: &AttachedGoal<'_>, next: &Mutex<Option<String>>) -> Resu
     };
     let driven = thread::scope(|scope| {
         scope.spawn(|| {
-            while !is_over.load(Ordering::SeqCst) {
-                if seat.awaited(LOOK).is_some() {
-                    seat.ends(claimed());
-                    return;
-                }
+            let is_over = || is_over.load(Ordering::SeqCst);
+            let mut is_awaited = false;
+            while !is_awaited && !is_over() {
+                is_awaited = seat.awaited(LOOK).is_some();
+            }
+            if is_awaited {
+                seat.ends(claimed());
             }
         });
         let driven = drive(&gated.project, &gated.id, &world, &control, &mut |_| {});

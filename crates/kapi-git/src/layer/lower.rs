@@ -223,6 +223,7 @@ pub(crate) fn names_in(dir: &OwnedFd) -> io::Result<BTreeSet<OsString>> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::io::Write as _;
     use std::path::Path;
 
     use super::{LowerRoot, LowerStack};
@@ -241,7 +242,9 @@ mod tests {
             for file in files {
                 let at = dir.join(file);
                 fs::create_dir_all(at.parent().unwrap()).unwrap();
-                fs::write(at, dir.file_name().unwrap().as_encoded_bytes()).unwrap();
+                let mut file = fs::File::create(at).unwrap();
+                let name = dir.file_name().unwrap();
+                file.write_all(name.as_encoded_bytes()).unwrap();
             }
         }
         let middle_root = DirectoryRoot::open(&middle).unwrap();

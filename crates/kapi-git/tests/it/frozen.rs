@@ -240,18 +240,18 @@ fn bases_of_random_histories_are_what_git_checks_out() {
         for _ in 0..8 {
             let from = random.below(commits.len());
             fixture.git(&["checkout", "-q", "--detach", commits[from].as_str()]);
-            let mut text = String::new();
+            let mut lines = Vec::new();
             for _ in 0..=random.below(5) {
                 let names = ["a", "b", "a/x", "b/y/z", "c/d", "c", "src", "src/main.txt"];
                 let name = names[random.below(names.len())];
-                text.push_str(&match random.below(4) {
-                    0 => format!("rm -rf {name}\n"),
-                    1 => format!("rm -rf {name}; mkdir -p $(dirname {name}) 2>/dev/null && ln -s to{} {name} || true\n", random.below(9)),
-                    _ => format!("mkdir -p $(dirname {name}) 2>/dev/null && [ ! -d {name} ] && echo {} > {name} || true\n", random.below(1000)),
+                lines.push(match random.below(4) {
+                    0 => format!("rm -rf {name}"),
+                    1 => format!("rm -rf {name}; mkdir -p $(dirname {name}) 2>/dev/null && ln -s to{} {name} || true", random.below(9)),
+                    _ => format!("mkdir -p $(dirname {name}) 2>/dev/null && [ ! -d {name} ] && echo {} > {name} || true", random.below(1000)),
                 });
             }
-            text += &format!("echo {} > always", random.below(1 << 30));
-            let commit = next(&fixture, &text);
+            lines.push(format!("echo {} > always", random.below(1 << 30)));
+            let commit = next(&fixture, &lines.join("\n"));
             check(&fixture, &commit);
             commits.push(commit);
         }
