@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::environment::{BRANCH, Environment, FIRST};
+use crate::environment::{BRANCH, Environment, FIRST, write};
 
 /// What every agent of these tests does until it is asked something.
 const BEGIN: &str = r#"#!/bin/sh
@@ -44,7 +44,7 @@ const END: &str = " ;;\n    esac\ndone\n";
 /// Returns the reference of an agent that does this when it is asked.
 fn agent(env: &Environment, on_prompt: &str) -> String {
     let file = env.root().join("acp-agent.sh");
-    fs::write(&file, format!("{BEGIN}{on_prompt}{END}")).unwrap();
+    write(&file, format!("{BEGIN}{on_prompt}{END}"));
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
     format!("acp:{} --talk", file.display())
 }
@@ -190,7 +190,7 @@ fn an_agent_that_speaks_another_version_is_left_with_a_reason() {
     let file = env.root().join("acp-agent.sh");
     let script = "#!/bin/sh\nread -r line\n\
         echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":2}}'\nread -r line\n";
-    fs::write(&file, script).unwrap();
+    write(&file, script);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
     let agent = format!("acp:{}", file.display());
     env.run(&agent, &["--judge", "none", "--turns", "1"]);

@@ -180,6 +180,44 @@ pub(crate) fn decided(runs: &[(String, Option<f64>, String)]) -> Vec<(&str, Opti
         .collect()
 }
 
+/// Checks the branch, and what it was divided into.
+fn assert_only_the_gains(machine: &Machine) {
+    let env = &machine.env;
+    // The branch holds the two gains and nothing else, whatever the agent committed by itself.
+    let log = env.git(&["log", "--format=%s", &format!("main..{WORDS_BRANCH}")]);
+    let subjects: Vec<&str> = log.lines().collect();
+    assert_eq!(
+        subjects,
+        ["perf: sort by merging", "perf: search by halves"]
+    );
+    let changed = env.git(&["diff", "--name-only", "main", WORDS_BRANCH]);
+    assert_eq!(
+        changed.lines().collect::<Vec<_>>(),
+        ["src/find.c", "src/sort.c"]
+    );
+    let worktree = machine.worktree();
+    assert_eq!(
+        entries(Path::new(&worktree)),
+        [".git", ".gitignore", "bench", "src", "tests"],
+        "nothing that git ignores is left"
+    );
+
+    // Each gain has a branch of its own, and together they are what was kept.
+    for (part, path) in [(1, "src/find.c"), (2, "src/sort.c")] {
+        let branch = format!("{WORDS_BRANCH}-part-{part}");
+        let changed = env.git(&["diff", "--name-only", "main", &branch]);
+        assert_eq!(changed.trim(), path);
+    }
+    let merged = env.git(&[
+        "merge-tree",
+        "--write-tree",
+        &format!("{WORDS_BRANCH}-part-1"),
+        &format!("{WORDS_BRANCH}-part-2"),
+    ]);
+    let kept = env.git(&["rev-parse", &format!("{WORDS_BRANCH}^{{tree}}")]);
+    assert_eq!(merged.trim(), kept.trim());
+}
+
 #[test]
 fn a_mixed_bag_of_ideas_ends_with_exactly_the_real_gains() {
     let bag = mixed_bag();
@@ -224,40 +262,8 @@ fn a_mixed_bag_of_ideas_ends_with_exactly_the_real_gains() {
         assert!(reason.contains(words), "{run}: {reason}");
     }
 
-    // The branch holds the two gains and nothing else, whatever the agent committed by itself.
-    let log = env.git(&["log", "--format=%s", &format!("main..{WORDS_BRANCH}")]);
-    let subjects: Vec<&str> = log.lines().collect();
-    assert_eq!(
-        subjects,
-        ["perf: sort by merging", "perf: search by halves"]
-    );
-    let changed = env.git(&["diff", "--name-only", "main", WORDS_BRANCH]);
-    assert_eq!(
-        changed.lines().collect::<Vec<_>>(),
-        ["src/find.c", "src/sort.c"]
-    );
     assert_eq!(env.commit_of("main"), base);
-    let worktree = machine.worktree();
-    assert_eq!(
-        entries(Path::new(&worktree)),
-        [".git", ".gitignore", "bench", "src", "tests"],
-        "nothing that git ignores is left"
-    );
-
-    // Each gain has a branch of its own, and together they are what was kept.
-    for (part, path) in [(1, "src/find.c"), (2, "src/sort.c")] {
-        let branch = format!("{WORDS_BRANCH}-part-{part}");
-        let changed = env.git(&["diff", "--name-only", "main", &branch]);
-        assert_eq!(changed.trim(), path);
-    }
-    let merged = env.git(&[
-        "merge-tree",
-        "--write-tree",
-        &format!("{WORDS_BRANCH}-part-1"),
-        &format!("{WORDS_BRANCH}-part-2"),
-    ]);
-    let kept = env.git(&["rev-parse", &format!("{WORDS_BRANCH}^{{tree}}")]);
-    assert_eq!(merged.trim(), kept.trim());
+    assert_only_the_gains(&machine);
     machine.assert_documents();
     autoresearch_seen::assert_seen(&machine);
 }

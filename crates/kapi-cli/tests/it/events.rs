@@ -8,7 +8,7 @@ use kapi_sys::clock::SystemClock;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::environment::{Environment, FIRST};
+use crate::environment::{Environment, FIRST, write};
 use crate::program::{Output, parse};
 use crate::spend::{EXECUTOR, project, spend};
 
@@ -98,7 +98,7 @@ fn a_cursor_continues_after_the_last_event() {
     let kinds: Vec<&Value> = more.iter().map(|event| &event["type"]).collect();
     assert_eq!(kinds, ["budget_raised"]);
     assert_eq!([first, more].concat(), events(&env, &[]));
-    fs::write(&file, "{}").unwrap();
+    write(&file, "{}");
     let output = env.kapi(&["events", "--json", "--cursor", cursor[1]]);
     output.assert_error(2, &["cursor.json", "is not a cursor"]);
 }
@@ -140,7 +140,7 @@ fn what_happens_is_followed_and_a_log_that_begins_anew_is_read_anew() {
     // Somebody damages one log: that is told once, and the others go on.
     let log = env.log(FIRST);
     let whole = fs::read(&log).unwrap();
-    fs::write(&log, &whole[..whole.len() / 2]).unwrap();
+    write(&log, &whole[..whole.len() / 2]);
     let damaged = await_kind("stream_unreadable");
     assert_eq!(damaged["stream"], format!("goal/{FIRST}"));
     env.json(&["cancel", "2"]);
@@ -150,10 +150,10 @@ fn what_happens_is_followed_and_a_log_that_begins_anew_is_read_anew() {
     kill_process(pid, Signal::INT).unwrap();
     assert_eq!(following.wait().unwrap().code(), Some(130));
     // Another log under the same name is told from its beginning.
-    fs::write(&log, &whole).unwrap();
+    write(&log, &whole);
     let first = whole.iter().position(|byte| *byte == b'\n').unwrap();
     fs::remove_file(env.goal_dir(FIRST).join("state.json")).unwrap();
-    fs::write(&log, &whole[..=first]).unwrap();
+    write(&log, &whole[..=first]);
     let again = events(&env, &["--cursor", file.to_str().unwrap()]);
     let again = of(&again, &format!("goal/{FIRST}"));
     let kinds: Vec<&Value> = again.iter().map(|event| &event["type"]).collect();

@@ -11,7 +11,7 @@ use std::{fs, thread};
 
 use kapi_store::hash::sha256_hex;
 
-use crate::environment::Environment;
+use crate::environment::{Environment, write};
 use crate::program::{Output, finish};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../dist/install.sh");
@@ -74,9 +74,9 @@ fn release(env: &Environment, version: &str) -> BTreeMap<String, ServedFile> {
     let name = format!("kapi-{version}-{}-linux", std::env::consts::ARCH);
     let dir = env.root().join(&name);
     fs::create_dir_all(dir.join("man")).unwrap();
-    fs::write(dir.join("man/kapi.1.gz"), "a page").unwrap();
+    write(&dir.join("man/kapi.1.gz"), "a page");
     let program = dir.join("kapi");
-    fs::write(&program, format!("#!/bin/sh\necho kapi {version}\n")).unwrap();
+    write(&program, format!("#!/bin/sh\necho kapi {version}\n"));
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let archive = format!("{name}.tar.gz");
     let mut tar = env.command("tar", env.root());
@@ -120,7 +120,7 @@ fn a_release_is_installed_and_the_next_one_takes_its_place() {
     for version in ["1.2.3", "1.3.0-rc.1"] {
         let env = Environment::bare();
         fs::create_dir_all(installed(&env).parent().unwrap()).unwrap();
-        fs::write(installed(&env), "the one before").unwrap();
+        write(&installed(&env), "the one before");
         let output = install(&env, Path::new(SCRIPT), &serve(release(&env, version)));
         assert_eq!(output.code, 0, "{output:?}");
         assert!(
@@ -197,7 +197,7 @@ fn a_script_that_did_not_arrive_whole_does_nothing() {
     let lines: Vec<&str> = text.lines().collect();
     let cut = env.root().join("cut.sh");
     for n_lines in (1..lines.len()).step_by(9).chain([lines.len() - 1]) {
-        fs::write(&cut, lines[..n_lines].join("\n")).unwrap();
+        write(&cut, lines[..n_lines].join("\n"));
         install(&env, &cut, &base);
         assert!(!installed(&env).exists(), "{n_lines} lines");
     }

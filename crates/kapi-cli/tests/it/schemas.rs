@@ -5,7 +5,6 @@
 
 mod schema;
 
-use std::fs;
 
 use serde_json::Value;
 
@@ -56,6 +55,38 @@ fn runs(env: &Environment) -> CommandRuns<'_> {
     }
 }
 
+/// What is asked about goals once some were run, drafted and raced.
+const AFTERWARDS: &[&[&str]] = &[
+    &["goal", "reject", "6"],
+    &["status"],
+    &["show", "1"],
+    &["show", "2", "--all"],
+    &["log", "1"],
+    &["events"],
+    &["diff", "1"],
+    &["budget", "1"],
+    &["budget", "2", "--turns", "+1"],
+    &["wait", "1"],
+    &["audit"],
+    &["inbox"],
+    &["resume", "2"],
+    &["goal", "tasks", "1"],
+    &["goal", "plan", "1"],
+    &["goal", "northstar", "1"],
+    &["goal", "replan-log", "1"],
+    &["goal", "help"],
+    &["goal", "autopilot"],
+    &["goal", "judge"],
+    &["goal", "slash", "status"],
+    &["goal", "say", "2", "hello"],
+    &["goal", "pause", "2"],
+    &["goal", "allow", "2", "git push"],
+    &["goal", "reopen", "1", "not good", "--no-run"],
+    &["cancel", "2"],
+    &["spend"],
+    &["show", "99"],
+];
+
 #[test]
 fn goals_print_what_the_schemas_say() {
     let env = machine();
@@ -101,37 +132,89 @@ fn goals_print_what_the_schemas_say() {
         hash["contract_hash"].as_str().unwrap(),
     ]);
     goal(&drafted);
-    it.all(&[
-        &["goal", "reject", "6"],
-        &["status"],
-        &["show", "1"],
-        &["show", "2", "--all"],
-        &["log", "1"],
-        &["events"],
-        &["diff", "1"],
-        &["budget", "1"],
-        &["budget", "2", "--turns", "+1"],
-        &["wait", "1"],
-        &["audit"],
-        &["inbox"],
-        &["resume", "2"],
-        &["goal", "tasks", "1"],
-        &["goal", "plan", "1"],
-        &["goal", "northstar", "1"],
-        &["goal", "replan-log", "1"],
-        &["goal", "help"],
-        &["goal", "autopilot"],
-        &["goal", "judge"],
-        &["goal", "slash", "status"],
-        &["goal", "say", "2", "hello"],
-        &["goal", "pause", "2"],
-        &["goal", "allow", "2", "git push"],
-        &["goal", "reopen", "1", "not good", "--no-run"],
-        &["cancel", "2"],
-        &["spend"],
-        &["show", "99"],
-    ]);
+    it.all(AFTERWARDS);
 }
+
+/// What is asked of the kernel and of launches, in this order.
+const TASKS_LOOPS_AND_LAUNCHES: &[&[&str]] = &[
+    &["task", "run", "look", "--agent", "command:echo hi"],
+    &[
+        "task",
+        "run",
+        "do it",
+        "--agent",
+        HONEST,
+        "--verify",
+        "sh test.sh",
+    ],
+    &["task", "run", "fail", "--agent", "command:exit 3"],
+    &[
+        "task",
+        "run",
+        "later",
+        "--agent",
+        "command:true",
+        "--detach",
+    ],
+    &["task", "list", "--all"],
+    &["task", "retry", "3"],
+    &["show", "task_1"],
+    &["diff", "task_2"],
+    &["budget", "task_1"],
+    &["wait", "task_1"],
+    &["cancel", "task_4"],
+    &[
+        "launch",
+        "7",
+        ".",
+        "--task",
+        "look",
+        "--agent",
+        "command:echo x > new.txt",
+    ],
+    &[
+        "launch",
+        "8",
+        ".",
+        "--task",
+        "look",
+        "--agent",
+        "command:true",
+        "--dry-run",
+    ],
+    &[
+        "launch",
+        "8",
+        ".",
+        "--task",
+        "look",
+        "--agent",
+        "command:true",
+        "--explain",
+    ],
+    &["show", "launch/7"],
+    &["diff", "launch/7"],
+    &["budget", "launch/7"],
+    &["wait", "launch/7"],
+    &["sandbox", "list"],
+    &["sandbox", "profile"],
+    &["sandbox", "merge", "7", "--dry-run"],
+    &["loop", "list"],
+    &["loop", "show", "look"],
+    &["loop", "status"],
+    &["loop", "run", "look", "--dry-run"],
+    &["loop", "run", "look"],
+    &["loop", "history", "look"],
+    &["loop", "disable", "look"],
+    &["loop", "enable", "look"],
+    &["loop", "guardrail", "list"],
+    &["loop", "policy"],
+    &["dashboard"],
+    &["events"],
+    &["up", "--once"],
+    &["up", "--show-unit"],
+    &["cleanup", "--dry-run"],
+];
 
 #[test]
 fn tasks_loops_and_launches_print_what_the_schemas_say() {
@@ -144,92 +227,14 @@ fn tasks_loops_and_launches_print_what_the_schemas_say() {
          {looks}\n---\nLook around.\n"
     );
     write(&file, text);
-    it.all(&[
-        &["task", "run", "look", "--agent", "command:echo hi"],
-        &[
-            "task",
-            "run",
-            "do it",
-            "--agent",
-            HONEST,
-            "--verify",
-            "sh test.sh",
-        ],
-        &["task", "run", "fail", "--agent", "command:exit 3"],
-        &[
-            "task",
-            "run",
-            "later",
-            "--agent",
-            "command:true",
-            "--detach",
-        ],
-        &["task", "list", "--all"],
-        &["task", "retry", "3"],
-        &["show", "task_1"],
-        &["diff", "task_2"],
-        &["budget", "task_1"],
-        &["wait", "task_1"],
-        &["cancel", "task_4"],
-        &[
-            "launch",
-            "7",
-            ".",
-            "--task",
-            "look",
-            "--agent",
-            "command:echo x > new.txt",
-        ],
-        &[
-            "launch",
-            "8",
-            ".",
-            "--task",
-            "look",
-            "--agent",
-            "command:true",
-            "--dry-run",
-        ],
-        &[
-            "launch",
-            "8",
-            ".",
-            "--task",
-            "look",
-            "--agent",
-            "command:true",
-            "--explain",
-        ],
-        &["show", "launch/7"],
-        &["diff", "launch/7"],
-        &["budget", "launch/7"],
-        &["wait", "launch/7"],
-        &["sandbox", "list"],
-        &["sandbox", "profile"],
-        &["sandbox", "merge", "7", "--dry-run"],
-        &["loop", "list"],
-        &["loop", "show", "look"],
-        &["loop", "status"],
-        &["loop", "run", "look", "--dry-run"],
-        &["loop", "run", "look"],
-        &["loop", "history", "look"],
-        &["loop", "disable", "look"],
-        &["loop", "enable", "look"],
-        &["loop", "guardrail", "list"],
-        &["loop", "policy"],
-        &["dashboard"],
-        &["events"],
-        &["up", "--once"],
-        &["up", "--show-unit"],
-        &["cleanup", "--dry-run"],
-    ]);
+    it.all(TASKS_LOOPS_AND_LAUNCHES);
 }
 
 #[test]
 fn everything_else_prints_what_the_schemas_say() {
     let env = machine();
     let it = runs(&env);
-    fs::write(env.repository().join("answer.txt"), "42\n").unwrap();
+    env.write("answer.txt", "42\n");
     env.commit_all("the answer is right");
     let work = ["--agent", "command:true", "--verify", "sh test.sh"];
     it.all(&[

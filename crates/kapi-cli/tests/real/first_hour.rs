@@ -4,6 +4,7 @@
 //! What is typed and what Kapi answers is kept: the snapshots beside this file are what a newcomer reads. The forge is a bare repository and a program that writes down how it is called; the vendor's
 //! server is scripted, and its address is all that is configured beforehand.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
@@ -80,7 +81,7 @@ fn type_in(machine: &Machine, transcript: &mut String, words: &[&str]) {
         false => (*word).to_owned(),
     });
     let shown: Vec<String> = shown.collect();
-    transcript.push_str(&format!("$ kapi {}\n", shown.join(" ")));
+    writeln!(transcript, "$ kapi {}", shown.join(" ")).unwrap();
     for said in [&output.stderr, &output.stdout] {
         transcript.push_str(said);
     }

@@ -90,11 +90,9 @@ impl Schemas {
         }
         if let (Some(known), Some(fields)) = (schema.get("properties"), value.as_object()) {
             let required = schema.get("required").and_then(Value::as_array);
-            for name in required.into_iter().flatten() {
-                let name = name.as_str().unwrap();
-                if !fields.contains_key(name) {
-                    return Err(format!("{place} has no {name}"));
-                }
+            let mut required = required.into_iter().flatten().filter_map(Value::as_str);
+            if let Some(name) = required.find(|name| !fields.contains_key(*name)) {
+                return Err(format!("{place} has no {name}"));
             }
             for (name, field) in fields {
                 let known = known.get(name);
