@@ -16,7 +16,7 @@ use kapi_testkit::mixed_bag::{CHECKED, TIMED, write_held_back, write_program};
 use serde_json::Value;
 
 use super::case_directory::{CaseDirectory, write};
-use super::search::{Started, ledger, start};
+use super::search::{SearchStart, ledger, start};
 use super::{CorpusOptions, program_under_test, target_directory};
 use crate::document::with_part;
 use crate::output::{say, talk};
@@ -133,8 +133,8 @@ fn search(
     let limits = ["--held-back", &held_back, "--benchmark-timeout", "20s"];
     let words = [&words[..], TIMED, CHECKED, &limits, rule.options].concat();
     match start(kapi, &shell, &words)? {
-        Started::Driven(_) => ledger(&case.repository()),
-        Started::Refused(refused) => bail!("{}: {}", words.join(" "), refused.last_words()),
+        SearchStart::Driven(_) => ledger(&case.repository()),
+        SearchStart::Refused(refused) => bail!("{}: {}", words.join(" "), refused.last_words()),
     }
 }
 

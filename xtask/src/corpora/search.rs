@@ -55,8 +55,8 @@ pub(super) fn search(
     words.extend(CONTRACT);
     words.extend(request.options.iter().map(String::as_str));
     let started = match start(request.kapi, shell, &words)? {
-        Started::Driven(started) => started,
-        Started::Refused(refused) => return Ok(refused),
+        SearchStart::Driven(started) => started,
+        SearchStart::Refused(refused) => return Ok(refused),
     };
     let runs = ledger(&location.repository())?;
     let [_, run] = runs.as_slice() else {
@@ -72,7 +72,7 @@ pub(super) fn search(
 }
 
 /// How a search was started.
-pub(super) enum Started {
+pub(super) enum SearchStart {
     /// It was driven to its end.
     Driven(ProgramEnd),
     /// Nothing was started.
@@ -81,14 +81,14 @@ pub(super) enum Started {
 
 /// Starts the first search of a repository with these words, approves its contract and drives it to its
 /// end.
-pub(super) fn start(kapi: &Path, shell: &Shell, words: &[&str]) -> anyhow::Result<Started> {
+pub(super) fn start(kapi: &Path, shell: &Shell, words: &[&str]) -> anyhow::Result<SearchStart> {
     let run = |words: &[&str]| {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
         shell.run(kapi, &words, "")
     };
     let started = run(words)?;
     if started.code != Some(0) && started.code != Some(NOT_DONE) {
-        return Ok(Started::Refused(started));
+        return Ok(SearchStart::Refused(started));
     }
     for words in [
         &["autoresearch", "approve", "1", "--yes"][..],
@@ -102,7 +102,7 @@ pub(super) fn start(kapi: &Path, shell: &Shell, words: &[&str]) -> anyhow::Resul
             ended.last_words()
         );
     }
-    Ok(Started::Driven(started))
+    Ok(SearchStart::Driven(started))
 }
 
 /// Returns the script of an agent that makes the change, and then has no idea left.

@@ -6,7 +6,7 @@ use super::TidyFault;
 use super::tree::{SourceTree, TextFile};
 
 /// The most packages in Cargo.lock, our own included. Raise it with a reason in the commit.
-const PACKAGES_MAX: usize = 230;
+const PACKAGES_MAX: usize = 232;
 
 /// Every trait of ours, and what real implementations make it worth having.
 const SEAMS: &[(&str, &str)] = &[
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn one_package_too_many_is_found() {
-        let fits = "[[package]]\nname = \"a\"\n".repeat(230);
+        let fits = "[[package]]\nname = \"a\"\n".repeat(232);
         let over = format!("{fits}[[package]]\n");
         assert_eq!(
             faults(dependencies_stay_few, &[("Cargo.lock", &fits)]),
@@ -181,7 +181,7 @@ mod tests {
         );
         assert_eq!(
             faults(dependencies_stay_few, &[("Cargo.lock", &over)]),
-            ["Cargo.lock: 231 packages are more than 230: drop one, or argue"]
+            ["Cargo.lock: 233 packages are more than 232: drop one, or argue"]
         );
         assert_eq!(
             faults(dependencies_stay_few, &[]),

@@ -5,7 +5,6 @@
 
 mod schema;
 
-
 use serde_json::Value;
 
 use crate::environment::{Environment, write};
