@@ -5,6 +5,7 @@
 //! view.
 
 use std::io::{self, BufWriter, Stderr, Write as _};
+use std::mem;
 use std::sync::{Mutex, PoisonError, TryLockError};
 
 use kapi_sys::signal::with_terminal_of_others;
@@ -39,6 +40,16 @@ pub(super) fn enter() -> io::Result<ViewTerminal> {
         restore();
     }
     opened
+}
+
+/// Lets go of what the view was drawn on.
+///
+/// A terminal that is gone cannot show its cursor, and ratatui's would complain about that when it is
+/// dropped, to the same terminal, which is a panic.
+pub(super) fn leave(mut terminal: ViewTerminal) {
+    if terminal.show_cursor().is_err() {
+        mem::forget(terminal);
+    }
 }
 
 /// Opens the screen again after [`restore`].

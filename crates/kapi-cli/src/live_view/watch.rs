@@ -85,7 +85,9 @@ pub(super) fn watch(
         look_by: Instant::now() + LOOK,
     };
     // A terminal that is gone is closed, too.
-    watcher.watch(interrupts).unwrap_or(WatchEnd::Closed)
+    let end = watcher.watch(interrupts).unwrap_or(WatchEnd::Closed);
+    terminal::leave(watcher.terminal);
+    end
 }
 
 struct Watcher<'a> {
