@@ -151,8 +151,9 @@ fn way_of_working(goal: &Goal) -> String {
     };
     format!(
         "# How this works\n\n{location} Change files there; do not commit or push, Kapi records your \
-         work. Nobody answers questions: decide, do the work, check it, and end your turn with a \
-         short summary. This is turn {} of at most {}, in phase {}.{earlier}",
+         work. Tools named `until_done_…` speak of the goal: search for them if they are not listed, \
+         or use `kapi agent <verb>` in a shell. Nobody answers questions: decide, do the work, check \
+         it, and end your turn with a short summary. This is turn {} of at most {}, in phase {}.{earlier}",
         goal.turn,
         goal.budget.turns,
         goal.journey.phase.as_str()
