@@ -1,4 +1,4 @@
-//! What git asks inside of a sandbox instead of looking at every file: `kapi fsmonitor`.
+//! What git asks inside of a sandbox instead of looking at every file.
 //!
 //! Runs at every `git status`, so it reads no configuration. Whatever goes wrong, it says nothing and
 //! fails: git then looks at everything by itself.
@@ -18,7 +18,7 @@ use crate::error::LaunchError;
 /// The word that enters it.
 pub const ARGUMENT: &str = "fsmonitor";
 
-/// Answers `kapi fsmonitor UPPER INDEX`; git adds the version of its question and a token.
+/// Answers git, of a layer's upper directory and an index; git adds the version of its question and a token.
 pub fn enter(mut args: impl Iterator<Item = OsString>) -> i32 {
     let (Some(upper), Some(index)) = (args.next(), args.next()) else {
         return 1;

@@ -25,10 +25,9 @@ use crate::ui::screen::ScreenKind;
 use crate::ui::{Format, Ui};
 
 /// What only the person does with the goal of the gate.
-const PERSONS_COMMANDS: [&str; 6] = [
+const PERSONS_COMMANDS: [&str; 5] = [
     "kapi gate",
     "kapi goal",
-    "kapi pause",
     "kapi resume",
     "kapi cancel",
     "kapi budget",

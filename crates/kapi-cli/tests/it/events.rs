@@ -207,6 +207,7 @@ fn every_command_is_there_over_one_process_too() {
     let env = Environment::new();
     env.run("command:true", &["--turns", "1"])
         .assert_status("paused", 5);
+    let before = env.json(&["status"]);
     let mut command = env.command(env!("CARGO_BIN_EXE_kapi"), &env.repository());
     command.arg("rpc").stdin(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -229,7 +230,7 @@ fn every_command_is_there_over_one_process_too() {
     let answers: Vec<Value> = text.lines().map(parse).collect();
     assert_eq!(answers.len(), calls.len(), "{text}");
     let result = |id: usize| &answers[id]["result"];
-    assert_eq!(result(0)["documents"], json!([env.json(&["status"])]));
+    assert_eq!(result(0)["documents"], json!([before]));
     assert_eq!(result(1)["exit_code"], 0);
     assert_eq!(result(1)["documents"][0]["budget"]["turns"], 2);
     assert_eq!(result(2)["exit_code"], 6);

@@ -84,10 +84,11 @@ impl Output {
 impl From<Output> for Run {
     fn from(output: Output) -> Self {
         let lines: Vec<Value> = output.stdout.lines().map(parse).collect();
-        let Some(result) = lines.last().cloned() else {
+        // What went wrong after the result, such as its delivery, is an error behind it.
+        let result = lines.iter().rfind(|line| line["type"] == "result");
+        let Some(result) = result.cloned() else {
             panic!("a run prints at least its result: {output:?}");
         };
-        assert_eq!(result["type"], "result", "{output:?}");
         Self {
             lines,
             result,
