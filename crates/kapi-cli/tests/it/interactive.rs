@@ -170,7 +170,7 @@ fn check_hooks(env: &Environment, id: &str, options: &str) {
         ],
         "{output:?}"
     );
-    assert_eq!(output.code, 7, "{output:?}");
+    assert_eq!(output.code, 107, "{output:?}");
     // The person's hook is there beside ours, one for each event.
     assert_eq!(
         env.show(id, "found.txt"),

@@ -278,7 +278,7 @@ fn a_loop_that_is_denied_or_fails_is_seen_wherever_one_looks() {
         .collect();
     assert_eq!(kinds, ["loop_denied", "loop_failed"]);
     // A run that ends well settles it.
-    env.write(".ilchul/policy.yaml", "rules: []\n");
+    fs::remove_file(env.repository().join(".ilchul/policy.yaml")).unwrap();
     let ran = env.kapi(&["loop", "run", "look", "--again"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(listed(&env, "look")["status"], "completed");
