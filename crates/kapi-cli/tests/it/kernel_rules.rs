@@ -376,7 +376,10 @@ fn health_tells_what_is_there_without_asking_anybody_and_what_answers_when_asked
     let claude = of(&probed.document(), "claude");
     assert_eq!(claude["probe"]["ok"], false, "{claude:#}");
     let detail = claude["probe"]["detail"].as_str().unwrap();
-    assert!(detail.starts_with("exit 107: the agent exited with code 7"), "{claude:#}");
+    assert!(
+        detail.starts_with("exit 107: the agent exited with code 7"),
+        "{claude:#}"
+    );
     write(&env.root().join("bin/claude"), ANSWERS);
     let probed = env.kapi(&[
         "doctor", "--agents", "--probe", "--agent", "claude", "--json",
