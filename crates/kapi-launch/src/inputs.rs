@@ -44,6 +44,13 @@ impl LaunchInputs {
     }
 }
 
+/// Tells whether work on a project can be committed to a branch: it is the top of a repository that
+/// has a commit.
+#[must_use]
+pub fn has_branches(grants: &HostGrants, project: &Path) -> bool {
+    ground(grants, project).is_ok_and(|(ground, _)| ground == ProjectGit::Repository)
+}
+
 /// Returns what git knows of a project, and the repository if the project is its top.
 pub(crate) fn ground(
     grants: &HostGrants,

@@ -29,7 +29,7 @@ pub mod branch;
 mod decide;
 mod dependencies;
 mod foreign;
-mod inputs;
+pub mod inputs;
 mod patterns;
 mod ports;
 mod prepare;

@@ -8,6 +8,7 @@ use kapi_agent::models;
 use kapi_agent::settings::AgentSettings;
 use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_launch::bounds::Touch;
+use kapi_launch::inputs::has_branches;
 use kapi_run::failure;
 
 use super::ending::not_launched;
@@ -94,14 +95,20 @@ pub(super) fn resolve(performer: &Performer<'_>, task: &KernelTask) -> Result<Se
         kind,
         settings,
         touch,
-        // Whoever only reads must see the same commit on every machine.
-        branch: (touch == Touch::Workspace || request.base.is_some())
-            .then(|| branch(performer, task)),
+        branch: wants_branch(performer, task, touch).then(|| branch(performer, task)),
         deadline_ms,
         deadline,
         budget,
         notes,
     })
+}
+
+/// Tells whether an attempt gets a branch. Whoever only reads must see the same commit on every
+/// machine; where there are no branches, the changes stay in the sandbox.
+fn wants_branch(performer: &Performer<'_>, task: &KernelTask, touch: Touch) -> bool {
+    task.request.base.is_some()
+        || touch == Touch::Workspace
+            && has_branches(&performer.grants, performer.project.layout.root())
 }
 
 /// A read-only profile, and a read-only loop, both keep their agent from writing.
