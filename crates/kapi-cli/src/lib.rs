@@ -48,6 +48,7 @@ mod live_view;
 mod modes;
 mod naming;
 mod notification;
+mod persons_program;
 mod profile;
 mod progress;
 mod report;

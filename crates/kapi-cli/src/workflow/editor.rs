@@ -2,21 +2,19 @@
 //!
 //! What the text is for is the caller's affair.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use kapi_store::layout::HomeLayout;
 use kapi_sys::disk::{create_dir_durably, replace_durably};
-use kapi_sys::process::{self, ProcessEnd, ProcessLimits, Program};
+use kapi_sys::process::ProcessEnd;
 
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::persons_program;
 
-/// The longest somebody may take to write.
-const DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
 /// Bytes of a draft that are read at most.
 const DRAFT_BYTES_MAX: u64 = 64 * 1024;
 /// Runs the person's words with the terminal as its standard streams and the draft as its argument.
@@ -46,41 +44,19 @@ pub(crate) fn edited(context: &Context, form: &str) -> Result<String, Error> {
 }
 
 fn open(context: &Context, words: &str, draft: &Path) -> Result<(), Error> {
-    let terminal = terminal()?;
-    let program = Program {
-        path: PathBuf::from("/bin/sh"),
-        args: vec![
-            OsString::from("-c"),
-            OsString::from(START),
-            OsString::from("sh"),
-            terminal.into_os_string(),
-            draft.as_os_str().to_owned(),
-            OsString::from(words),
-        ],
-        env: context.env.clone(),
-        cwd: context.cwd.clone(),
-        stdin: Vec::new(),
-        pass_fds: Vec::new(),
-        limits: ProcessLimits {
-            deadline: DEADLINE,
-            idle: None,
-            tail_bytes_max: 4096,
-            line_bytes_max: 4096,
-        },
-    };
-    let finished = process::run_quiet(program).map_err(|error| Error::failed(&error))?;
-    if finished.end == ProcessEnd::Exited(0) {
+    let terminal = persons_program::terminal()
+        .ok_or_else(|| Error::usage("there is no terminal to open an editor on"))?;
+    let args = [
+        terminal.into_os_string(),
+        draft.as_os_str().to_owned(),
+        OsString::from(words),
+    ];
+    let end = persons_program::run(context, START, args).map_err(|error| Error::failed(&error))?;
+    if end == ProcessEnd::Exited(0) {
         return Ok(());
     }
-    let text = format!("the editor `{words}` ended with {:?}", finished.end);
+    let text = format!("the editor `{words}` ended with {end:?}");
     Err(Error::new(Exit::Failed, text).with_hint("nothing was recorded; try again."))
-}
-
-fn terminal() -> Result<PathBuf, Error> {
-    let link = fs::read_link("/proc/self/fd/0");
-    link.ok()
-        .filter(|path| path.starts_with("/dev") && path.as_os_str() != OsStr::new("/dev/null"))
-        .ok_or_else(|| Error::usage("there is no terminal to open an editor on"))
 }
 
 fn read(draft: &Path) -> Result<String, Error> {
