@@ -7,6 +7,7 @@ use kapi_core::quote::fenced;
 
 use super::Check;
 use super::report::{CheckOutcome, CheckResult, ChecksReport};
+use crate::rules::proof::missing::{Certainty, missing};
 
 /// How the top of the project is named.
 pub const TOP: &str = ".";
@@ -54,6 +55,16 @@ pub fn why(checked: &CheckResult) -> Option<String> {
     }
 }
 
+/// Returns what a check lacked that could not do its work, and how it is mended.
+#[must_use]
+pub fn hint(checked: &CheckResult) -> Option<String> {
+    let CheckOutcome::Failed { code } = checked.outcome else {
+        return None;
+    };
+    let lacked = missing(&checked.check.command, &checked.output, code)?;
+    (lacked.certainty == Certainty::Certain).then(|| format!("{lacked}: {}", lacked.remedy))
+}
+
 fn checked_line(checked: &CheckResult) -> String {
     let word = match &checked.outcome {
         CheckOutcome::Passed => "passed",
@@ -77,7 +88,9 @@ fn failure(checked: &CheckResult) -> String {
     } else {
         fenced(&checked.output, "")
     };
-    format!("\n{verb} of {root}: {why}\n{command}\n{output}\n")
+    let hint = hint(checked).map(|hint| format!("hint: {hint}\n"));
+    let hint = hint.unwrap_or_default();
+    format!("\n{verb} of {root}: {why}\n{command}\n{output}\n{hint}")
 }
 
 fn total(report: &ChecksReport) -> String {
@@ -171,6 +184,29 @@ It printed nothing.
 1 passed, 2 failed, 1 skipped, 1 stopped in 61.0s.
 A first build takes longer: `kapi check --timeout 10m` gives each check more time.";
         assert_eq!(scenario(&report), expected);
+    }
+
+    #[test]
+    fn a_check_without_its_program_says_what_installs_it() {
+        let mut failed = checked(
+            "",
+            CheckVerb::Lint,
+            CheckOutcome::Failed { code: 127 },
+            "sh: 1: eslint: not found\n",
+        );
+        failed.check.command = "npm run --silent lint".to_owned();
+        let hint =
+            "the program `eslint` is missing: run `npm install` in your checkout and start again.";
+        assert_eq!(super::hint(&failed).as_deref(), Some(hint));
+        let report = ChecksReport {
+            checks: vec![failed],
+            duration_ms: 9,
+        };
+        let scenario = scenario(&report);
+        assert!(
+            scenario.contains(&format!("```\nhint: {hint}\n\n")),
+            "{scenario}"
+        );
     }
 
     #[test]

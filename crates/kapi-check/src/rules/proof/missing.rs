@@ -14,6 +14,12 @@ const LOOKED_AT_BYTES: usize = 64 << 10;
 /// Bytes of a name that can be one.
 const NAME_BYTES_MAX: usize = 200;
 
+/// Programs that come with a tool chain, not with a project's dependencies.
+const TOOL_CHAINS: &[&str] = &[
+    "node", "npm", "npx", "pnpm", "yarn", "bun", "corepack", "python", "python3", "uv", "cargo",
+    "go", "java", "mvn", "ruby", "bundle", "php", "dotnet", "mix", "make", "cc", "gcc", "cmake",
+];
+
 /// What was missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
@@ -63,17 +69,17 @@ impl fmt::Display for Missing {
 
 /// Returns what a command that ended with a code lacked, if its output says so.
 #[must_use]
-pub fn missing(output: &str, exit_code: i32) -> Option<Missing> {
+pub fn missing(command: &str, output: &str, exit_code: i32) -> Option<Missing> {
     if exit_code == 0 {
         return None;
     }
     let plain = without_colours(end_of(output));
     let lines: Vec<&str> = plain.lines().collect();
-    program(&lines, exit_code).or_else(|| said(&lines))
+    program(command, &lines, exit_code).or_else(|| said(&lines))
 }
 
 /// Finds the program that a shell did not find.
-fn program(lines: &[&str], exit_code: i32) -> Option<Missing> {
+fn program(command: &str, lines: &[&str], exit_code: i32) -> Option<Missing> {
     let named = lines.iter().rev().find_map(|line| unfound_program(line));
     let name = match (named, exit_code) {
         (Some(name), _) => name,
@@ -98,7 +104,7 @@ fn program(lines: &[&str], exit_code: i32) -> Option<Missing> {
     Some(Missing {
         want: MissingThing::Command(name.to_owned()),
         certainty,
-        remedy: remedy_of_program(name),
+        remedy: remedy_of_program(command, name),
     })
 }
 
@@ -160,23 +166,27 @@ fn a_program(name: &str) -> Option<&str> {
     is_name.then_some(name)
 }
 
-fn remedy_of_program(name: &str) -> String {
+fn remedy_of_program(command: &str, name: &str) -> String {
     let base = name.rsplit('/').next().unwrap_or(name);
     if name.contains("node_modules/") {
-        return "run `npm ci` in your checkout and start again.".to_owned();
+        return installing(phrases::NPM);
     }
     if name.contains("venv/") {
         return "create the virtual environment in your checkout and start again.".to_owned();
     }
-    match base {
-        "node" | "npm" | "npx" | "pnpm" | "yarn" | "bun" | "corepack" | "python" | "python3"
-        | "uv" | "cargo" | "go" | "java" | "mvn" | "ruby" | "bundle" | "php" | "dotnet" | "mix"
-        | "make" | "cc" | "gcc" | "cmake" => format!(
+    if TOOL_CHAINS.contains(&base) {
+        return format!(
             "install `{base}`; if it is already installed in your home, make sure it is on PATH \
              when you start Kapi, or add its directory with `read_only = [\"…\"]` under [sandbox]."
-        ),
+        );
+    }
+    if let Some(install) = phrases::install_of(command) {
+        return installing(install);
+    }
+    match base {
         "vitest" | "jest" | "mocha" | "ava" | "tap" | "tsc" | "tsx" | "eslint" | "jasmine" => {
-            "run `npm ci` in your checkout and start again; call it through `npx` or a package script."
+            "run `npm install` in your checkout and start again; call it through `npx` or a \
+             package script."
                 .to_owned()
         }
         "pytest" | "tox" | "nox" | "coverage" | "mypy" | "ruff" => {
@@ -223,15 +233,17 @@ fn made(phrase: &Phrase, name: &str) -> Missing {
             "checks have no network; install their downloads in your checkout first, or allow \
              them with `--verify-network` and `allow = [\"{host}\"]` under [network]."
         ),
-        MissingThing::Dependency(_) | MissingThing::Command(_) => {
-            format!("{} in your checkout and start again.", phrase.install)
-        }
+        MissingThing::Dependency(_) | MissingThing::Command(_) => installing(phrase.install),
     };
     Missing {
         want,
         certainty: phrase.certainty,
         remedy,
     }
+}
+
+fn installing(install: &str) -> String {
+    format!("{install} in your checkout and start again.")
 }
 
 /// Returns the host of an address, or of a host with a port.

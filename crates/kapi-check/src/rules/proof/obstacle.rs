@@ -19,7 +19,7 @@ pub struct Obstacle {
 /// Returns why a run could not work, where it could not.
 #[must_use]
 pub fn obstacle_of(run: &VerifyRun) -> Option<Obstacle> {
-    let found = missing(&run.output_tail, run.exit_code?)?;
+    let found = missing(&run.command, &run.output_tail, run.exit_code?)?;
     (found.certainty == Certainty::Certain).then(|| Obstacle {
         command: run.command.clone(),
         reason: found.to_string(),

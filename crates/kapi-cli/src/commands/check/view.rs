@@ -43,6 +43,8 @@ struct CheckView<'a> {
     exit_code: Option<i32>,
     duration_ms: u64,
     output: &'a str,
+    /// What it lacked that could not do its work.
+    hint: Option<String>,
 }
 
 /// Tells what would be run.
@@ -122,6 +124,7 @@ fn check_view(check: &Check) -> CheckView<'_> {
         exit_code: None,
         duration_ms: 0,
         output: "",
+        hint: None,
     }
 }
 
@@ -151,6 +154,7 @@ fn checked_view(checked: &CheckResult) -> CheckView<'_> {
         },
         duration_ms: checked.duration_ms,
         output: &checked.output,
+        hint: words::hint(checked),
         ..check_view(&checked.check)
     }
 }

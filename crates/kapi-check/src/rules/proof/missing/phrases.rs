@@ -25,7 +25,7 @@ pub(super) struct Phrase {
     pub(super) install: &'static str,
 }
 
-const NPM: &str = "run `npm ci`";
+pub(super) const NPM: &str = "run `npm install`";
 const PNPM: &str = "run `pnpm install`";
 const YARN: &str = "run `yarn install`";
 const PIP: &str = "install it into the project's virtual environment";
@@ -38,6 +38,29 @@ const BUNDLE: &str = "run `bundle install`";
 const COMPOSER: &str = "run `composer install`";
 const MIX: &str = "run `mix deps.get`";
 const DOTNET: &str = "run `dotnet restore`";
+
+/// What installs the programs that a package manager runs for a project.
+const RUNNERS: &[(&str, &str)] = &[
+    ("npm", NPM),
+    ("npx", NPM),
+    ("pnpm", PNPM),
+    ("yarn", YARN),
+    ("bun", "run `bun install`"),
+    ("bunx", "run `bun install`"),
+    ("uv", UV),
+    ("poetry", "run `poetry install`"),
+    ("bundle", BUNDLE),
+    ("composer", COMPOSER),
+];
+
+/// Returns how the programs are installed that the last program of a command line runs for its project;
+/// nothing where that is no package manager.
+pub(super) fn install_of(command: &str) -> Option<&'static str> {
+    let last = command.rsplit(['&', '|', ';', '\n']).next()?;
+    let program = last.split_whitespace().find(|word| !word.contains('='))?;
+    let mut runners = RUNNERS.iter();
+    runners.find_map(|(name, install)| (*name == program).then_some(*install))
+}
 
 /// A line that a package manager prints.
 const fn certain(start: &'static str, end: &'static str, install: &'static str) -> Phrase {

@@ -3,7 +3,7 @@
 use super::{Certainty, MissingThing, missing};
 
 fn check(output: &str, exit_code: i32, want: &MissingThing, certainty: Certainty) {
-    let found = missing(output, exit_code).unwrap_or_else(|| panic!("{output}"));
+    let found = missing("sh test.sh", output, exit_code).unwrap_or_else(|| panic!("{output}"));
     assert_eq!(
         (&found.want, found.certainty),
         (want, certainty),
@@ -190,18 +190,40 @@ fn what_is_part_of_the_task_is_not_missing() {
         ("sh: 1: pytest: not found", 0),
         ("cat: answer.txt: No such file or directory", 1),
     ] {
-        assert_eq!(missing(output, code), None, "{output}");
+        assert_eq!(missing("sh test.sh", output, code), None, "{output}");
     }
+}
+
+#[test]
+fn a_program_of_a_package_script_comes_with_the_dependencies() {
+    let remedy_of = |command, output| missing(command, output, 127).unwrap().remedy;
+    for (command, install) in [
+        ("npm test --silent", "npm install"),
+        ("cd web && CI=1 npm run lint", "npm install"),
+        ("pnpm test", "pnpm install"),
+        ("yarn test", "yarn install"),
+        ("bundle exec rake", "bundle install"),
+    ] {
+        let remedy = remedy_of(command, "sh: 1: evalmd: not found");
+        assert_eq!(
+            remedy,
+            format!("run `{install}` in your checkout and start again.")
+        );
+    }
+    let remedy = remedy_of("npm test", "sh: 1: npm: not found");
+    assert!(remedy.starts_with("install `npm`"), "{remedy}");
+    let remedy = remedy_of("sh test.sh", "sh: 1: evalmd: not found");
+    assert!(remedy.starts_with("install `evalmd`"), "{remedy}");
 }
 
 #[test]
 fn what_the_package_manager_says_comes_first() {
     let output = "Error: Cannot find module 'a'\nnpm error code ENOTCACHED\n";
-    let found = missing(output, 1).unwrap();
+    let found = missing("npm test", output, 1).unwrap();
     assert_eq!(found.certainty, Certainty::Certain);
     assert_eq!(found.to_string(), "dependencies are missing");
     assert_eq!(
         found.remedy,
-        "run `npm ci` in your checkout and start again."
+        "run `npm install` in your checkout and start again."
     );
 }
