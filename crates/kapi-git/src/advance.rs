@@ -152,6 +152,7 @@ impl Repository {
             });
         }
         let mut checkouts = self.checkouts_of(&branch_ref(branch.as_str()))?;
+        checkouts.retain(|checkout| checkout.is_dir());
         let found = self.ref_value(&branch_ref(branch.as_str()))?;
         if found.as_ref() == Some(plan.to) {
             let brought = checkouts.pop();
@@ -283,25 +284,6 @@ impl Repository {
                 stderr: exit.stderr,
             }),
         }
-    }
-
-    /// Returns the directories in which a branch, by its full name, is checked out.
-    fn checkouts_of(&self, name: &str) -> Result<Vec<PathBuf>, GitError> {
-        let listed = self
-            .call("worktree")
-            .args(["list", "--porcelain"])
-            .bytes()?;
-        let mut path = None;
-        let mut found = Vec::new();
-        for line in listed.split(|&b| b == b'\n') {
-            if let Some(at) = line.strip_prefix(b"worktree ") {
-                path = Some(path_of(at));
-            } else if line.strip_prefix(b"branch ") == Some(name.as_bytes()) {
-                // One that somebody removed without a word to git shows nothing any more.
-                found.extend(path.take().filter(|path| path.is_dir()));
-            }
-        }
-        Ok(found)
     }
 }
 

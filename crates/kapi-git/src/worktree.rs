@@ -11,7 +11,7 @@ use crate::command::GitError;
 use crate::id::RefPart;
 use crate::owned_dir::{self, DirError, failed};
 use crate::ref_name::branch_ref;
-use crate::repository::{Repository, path_of};
+use crate::repository::{Repository, path_of, small_file};
 use crate::workspace::{WorkspaceError, goal_ref};
 
 /// Worktrees of repositories that are gone that are kept beside one path.
@@ -134,14 +134,14 @@ impl Repository {
         if git_dir.starts_with(path) || git_dir.starts_with(ours) {
             return None;
         }
-        let recorded = small_file(&git_dir.join("gitdir"))?;
+        let recorded = small_file(&git_dir.join("gitdir"), LINK_BYTES_MAX)?;
         (path_of(recorded.trim_ascii_end()) == path.join(".git")).then_some(git_dir)
     }
 
     /// Returns what the person should know about a `git worktree add` that failed.
     fn reason_against(&self, branch: &str, path: &Path, error: GitError) -> WorkspaceError {
-        let listed = self.call("worktree").args(["list", "--porcelain"]).bytes();
-        let Some(at) = listed.ok().and_then(|listed| location_of(&listed, branch)) else {
+        let found = self.checkouts_of(&branch_ref(branch)).unwrap_or_default();
+        let Some(at) = found.into_iter().next() else {
             return error.into();
         };
         let branch = branch.to_owned();
@@ -150,6 +150,24 @@ impl Repository {
             return WorkspaceError::MovedRepository { branch, at, path };
         }
         WorkspaceError::CheckedOutElsewhere { branch, at }
+    }
+
+    /// Returns the worktrees in which a branch, by its full name, is checked out, those that are gone
+    /// without a word to git included.
+    pub(crate) fn checkouts_of(&self, name: &str) -> Result<Vec<PathBuf>, GitError> {
+        let list = self.call("worktree").args(["list", "--porcelain"]);
+        let listed = list.bytes()?;
+        let wanted = ["branch ", name].concat();
+        let mut path = None;
+        let mut found = Vec::new();
+        for line in listed.split(|&b| b == b'\n') {
+            if let Some(at) = line.strip_prefix(b"worktree ") {
+                path = Some(path_of(at));
+            } else if line == wanted.as_bytes() {
+                found.extend(path.take());
+            }
+        }
+        Ok(found)
     }
 
     /// Removes the trace of a `git worktree add` for this path that was killed at its first step.
@@ -175,34 +193,11 @@ impl Repository {
     }
 }
 
-/// Returns where a branch is checked out, from the list git gives of its worktrees.
-fn location_of(listed: &[u8], branch: &str) -> Option<PathBuf> {
-    let wanted = ["branch ", &branch_ref(branch)].concat();
-    let mut at = None;
-    for line in listed.split(|&b| b == b'\n') {
-        if let Some(path) = line.strip_prefix(b"worktree ") {
-            at = Some(path_of(path));
-        } else if line == wanted.as_bytes() {
-            return at;
-        }
-    }
-    None
-}
-
 /// Returns where the `.git` file of a worktree leads.
 fn link_target(path: &Path) -> Option<PathBuf> {
-    let text = small_file(&path.join(".git"))?;
+    let text = small_file(&path.join(".git"), LINK_BYTES_MAX)?;
     let target = path_of(text.strip_prefix(b"gitdir: ")?.trim_ascii_end());
     Some(path.join(target))
-}
-
-/// Returns the content of a file that is a plain one and as small as a path.
-fn small_file(path: &Path) -> Option<Vec<u8>> {
-    let found = fs::symlink_metadata(path).ok()?;
-    if !found.is_file() || found.len() > LINK_BYTES_MAX {
-        return None;
-    }
-    fs::read(path).ok()
 }
 
 fn is_complete(admin_dir: &Path) -> bool {
