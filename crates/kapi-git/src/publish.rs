@@ -2,6 +2,8 @@
 //!
 //! Compare and swap, so that a branch somebody else moved is left alone. Repeating it is fine.
 
+use std::path::PathBuf;
+
 use crate::command::GitError;
 use crate::id::{CommitId, RefPart};
 use crate::owned_dir::DirError;
@@ -28,6 +30,17 @@ pub enum PublishError {
         expected: CommitId,
         /// Where it is; `None` when it is gone.
         actual: Option<CommitId>,
+    },
+    /// Its own worktree gave the branch up, and somebody has it checked out now.
+    #[error(
+        "move branch {branch}: it is checked out at {}; switch to another branch there",
+        at.display()
+    )]
+    CheckedOut {
+        /// The branch.
+        branch: String,
+        /// Where.
+        at: PathBuf,
     },
     /// The worktree could not be brought into step.
     #[error(transparent)]
@@ -90,6 +103,12 @@ impl Repository {
                     expected,
                     actual,
                 });
+            }
+            if workspace.is_branch_free(self)
+                && let Some(at) = self.checkouts_of(&name)?.pop()
+            {
+                let branch = branch.clone();
+                return Err(PublishError::CheckedOut { branch, at });
             }
             let moved = self.move_branch(workspace, &name, from, to);
             let actual = self.ref_value(&name)?;

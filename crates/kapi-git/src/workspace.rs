@@ -5,6 +5,7 @@
 //! directory is never believed: git finds its data by our path, not by the `.git` file inside.
 
 mod files;
+mod freed;
 mod hint;
 
 use std::fs;

@@ -242,6 +242,27 @@ fn a_done_result_is_reopened_with_a_reason() {
         .assert_error(3, &["bad_input"]);
 }
 
+/// Git checks a branch out once, and who gets a proved branch wants to look at it.
+#[test]
+fn the_branch_of_a_done_goal_can_be_checked_out_and_is_not_moved_while_it_is() {
+    let env = Environment::new();
+    let agent = "command:echo 42 > answer.txt; echo \"$KAPI_TURN\" > turn.txt";
+    env.run(agent, &[]).assert_status("done", 0);
+    let home = env.git(&["branch", "--show-current"]);
+    env.git(&["switch", "--quiet", crate::environment::BRANCH]);
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+    env.kapi(&["goal", "reopen", "1", "again", "--no-run"]);
+    let held = env.kapi(&["resume", "1"]);
+    assert_ne!(held.code, 0, "{held:?}");
+    let said = [held.stdout.as_str(), held.stderr.as_str()].concat();
+    assert!(said.contains("switch to another branch there"), "{said}");
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+    env.git(&["switch", "--quiet", home.trim()]);
+    Run::from(env.kapi(&["resume", "1", "--json"])).assert_status("done", 0);
+    let turn = env.show(crate::environment::BRANCH, "turn.txt");
+    assert_eq!(turn, "2");
+}
+
 #[test]
 fn allow_takes_what_was_asked_about_and_nothing_else() {
     let mut env = with_clis(&["claude"]);

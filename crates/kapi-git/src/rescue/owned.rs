@@ -4,19 +4,16 @@
 //! worktree is asked. Does not ask whether the removal is wise.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{RescueError, RescueName, RescuedCommit};
 use crate::command::GitError;
 use crate::id::{CommitId, RefPart};
-use crate::owned_dir::{self, failed};
+use crate::owned_dir;
 use crate::push::shell_word;
 use crate::ref_name::branch_ref;
-use crate::repository::{Repository, path_of};
+use crate::repository::{Head, Repository};
 use crate::workspace::{GitWorkspace, WorkspaceOrigin, goal_ref};
-
-/// The longest HEAD that is read.
-const HEAD_BYTES_MAX: u64 = 4096;
 
 impl Repository {
     /// Finds the workspace that the goal has at `path`; makes and changes nothing.
@@ -38,19 +35,16 @@ impl Repository {
         let Some(base) = self.ref_value(&format!("{}/base", goal_ref(goal)))? else {
             return Ok(None);
         };
-        let head = admin_dir.join("HEAD");
-        let size = fs::symlink_metadata(&head).map_err(failed("inspect", &head))?;
-        if !size.is_file() || size.len() > HEAD_BYTES_MAX {
-            return Ok(None);
-        }
-        let head = fs::read(&head).map_err(failed("read", &head))?;
-        let head = String::from_utf8_lossy(&head);
-        let Some(branch) = head.trim_end().strip_prefix("ref: refs/heads/") else {
+        let branch = match self.plain_head_in(&admin_dir) {
+            Some(Head::Branch(name)) => name.strip_prefix("refs/heads/").map(str::to_owned),
+            _ => self.freed_branch(&admin_dir),
+        };
+        let Some(branch) = branch else {
             return Ok(None);
         };
         Ok(Some(GitWorkspace {
             goal: goal.clone(),
-            branch: branch.to_owned(),
+            branch,
             base,
             path,
             admin_dir,
@@ -110,7 +104,7 @@ impl Repository {
                 goal: goal.clone(),
             });
         }
-        if let Some(at) = self.checked_out_at(&name)? {
+        if let Some(at) = self.checkouts_of(&name)?.into_iter().next() {
             let branch = branch.to_owned();
             return Err(RescueError::CheckedOut { branch, at });
         }
@@ -137,22 +131,5 @@ impl Repository {
     fn has_made(&self, goal: &RefPart, commit: &CommitId) -> Result<bool, GitError> {
         let refs = self.refs_at(&goal_ref(goal))?;
         Ok(refs.iter().any(|(_, held)| held == commit))
-    }
-
-    fn checked_out_at(&self, name: &str) -> Result<Option<PathBuf>, GitError> {
-        let listed = self
-            .call("worktree")
-            .args(["list", "--porcelain"])
-            .bytes()?;
-        let wanted = ["branch ", name].concat();
-        let mut at = None;
-        for line in listed.split(|&b| b == b'\n') {
-            if let Some(path) = line.strip_prefix(b"worktree ") {
-                at = Some(path_of(path));
-            } else if line == wanted.as_bytes() {
-                return Ok(at);
-            }
-        }
-        Ok(None)
     }
 }

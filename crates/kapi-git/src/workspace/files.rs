@@ -8,10 +8,9 @@ use std::{fs, io};
 
 use crate::command::GitError;
 use crate::owned_dir::{self, DirError, failed};
-use crate::ref_name::branch_ref;
 use crate::refused_path::{RefusalReason, RefusedPath};
 use crate::repository::index_file::IndexFile;
-use crate::repository::{Head, Repository, path_of};
+use crate::repository::{Repository, path_of};
 use crate::scratch::{Objects, Scratch};
 use crate::workspace::{GitWorkspace, WorkspaceError};
 
@@ -100,7 +99,7 @@ impl GitWorkspace {
         repository: &Repository,
         scratch: &Scratch<'_>,
     ) -> Result<(), WorkspaceError> {
-        if !self.is_on_its_branch(repository)? {
+        if !self.has_its_branch(repository)? {
             return Ok(());
         }
         let from = scratch.index();
@@ -114,20 +113,6 @@ impl GitWorkspace {
         file.set_modified(time)
             .map_err(failed("set the time of", &to))?;
         Ok(())
-    }
-
-    /// Tells whether the worktree is still on its own branch.
-    fn is_on_its_branch(&self, repository: &Repository) -> Result<bool, GitError> {
-        let own = branch_ref(&self.branch);
-        if let Some(Head::Branch(name)) = repository.plain_head_in(&self.admin_dir) {
-            return Ok(name == own);
-        }
-        let call = repository.git().call(&self.admin_dir, "symbolic-ref");
-        let head = call
-            .env("GIT_DIR", &self.admin_dir)
-            .args(["--quiet", "HEAD"])
-            .exit()?;
-        Ok(head.stdout.strip_suffix(b"\n") == Some(own.as_bytes()))
     }
 
     /// Returns the file that says that the directory was filled once.

@@ -1,8 +1,9 @@
 //! Moving the branch, once, and only if it is where it was left.
 
+use kapi_git::candidate::Candidate;
 use kapi_git::publish::PublishError;
 
-use crate::fixture::{BRANCH, Fixture, commit, git_in, shell, write};
+use crate::fixture::{BRANCH, Fixture, commit, git_in, shell, turn, write};
 
 #[test]
 fn publishing_moves_the_branch_and_leaves_a_clean_worktree() {
@@ -126,4 +127,47 @@ fn publishing_recovers_from_a_kill_around_the_move() {
         .publish(&workspace, &candidate.commit)
         .expect("publish again");
     assert_eq!(git_in(&workspace.path, &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_branch_that_was_given_up_is_a_persons_to_check_out_and_is_not_moved_under_them() {
+    let fixture = Fixture::new();
+    let (repository, workspace) = fixture.workspace();
+    shell(&workspace.path, "echo two > src/main.txt");
+    let first = commit(&repository, &workspace).commit;
+    repository.publish(&workspace, &first).expect("publish");
+    for _ in 0..2 {
+        workspace.free_branch(&repository, &first).expect("free");
+    }
+    assert_eq!(git_in(&workspace.path, &["status", "--porcelain"]), "");
+    let home = fixture.git(&["branch", "--show-current"]);
+    fixture.git(&["switch", "-q", BRANCH]);
+    // Whose worktree it is, is still known.
+    let found = repository.find_workspace(&workspace.goal, &workspace.path);
+    let found = found.expect("look").expect("the workspace");
+    assert_eq!(found.branch, workspace.branch);
+
+    // The goal goes on, and its next result waits for the person to leave the branch.
+    shell(&workspace.path, "echo three > src/main.txt");
+    let second = repository
+        .commit_candidate(&workspace, &turn(2))
+        .expect("commit");
+    let Candidate { commit: second, .. } = second;
+    let refused = repository.publish_from(&workspace, &first, &second);
+    assert!(
+        matches!(refused, Err(PublishError::CheckedOut { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(fixture.git(&["rev-parse", BRANCH]), first.as_str());
+    fixture.git(&["switch", "-q", &home]);
+    repository
+        .publish_from(&workspace, &first, &second)
+        .expect("publish");
+    workspace.free_branch(&repository, &second).expect("free");
+    assert_eq!(fixture.git(&["rev-parse", BRANCH]), second.as_str());
+    assert_eq!(git_in(&workspace.path, &["status", "--porcelain"]), "");
+    repository
+        .remove_worktree(&workspace.goal, &workspace.path)
+        .expect("remove");
+    assert!(!workspace.path.exists());
 }

@@ -165,6 +165,9 @@ impl RealWorld<'_> {
         repo.repository
             .publish_from(&workspace, &from, &to)
             .map_err(|error| failure::plain(&error))?;
+        workspace
+            .free_branch(&repo.repository, &to)
+            .map_err(|error| failure::plain(&error))?;
         self.clear_scratch();
         Ok(GoalOutcome::Published {
             commit: commit.to_owned(),
