@@ -90,9 +90,10 @@ impl Watchdog {
             }
             pause = next;
         }
-        Ok(watch
-            .is_full
-            .then_some(LimitBreach::Counted(Controller::Processes)))
+        let full = watch.is_full;
+        let full = full.then_some(LimitBreach::Counted(Controller::Processes));
+        // What a short run wrote between two looks is said all the same.
+        Ok(watch.last_look_at_disk().or(full))
     }
 }
 
@@ -157,6 +158,11 @@ impl LimitWatch<'_> {
         // A walk that took long is not repeated at once.
         self.disk_due = Instant::now() + DISK_PAUSE.max(disk.last_walk_took() * 10);
         is_over.then_some(LimitBreach::Disk)
+    }
+
+    fn last_look_at_disk(&mut self) -> Option<LimitBreach> {
+        self.disk_due = Instant::now();
+        self.look_at_disk()
     }
 }
 

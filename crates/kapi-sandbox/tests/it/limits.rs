@@ -190,6 +190,21 @@ fn filling_the_disk_ends_the_sandbox() {
 }
 
 #[test]
+fn a_short_run_that_passes_the_disk_limit_is_told() {
+    as_each_user(|location| {
+        let line = "head -c 33554432 /dev/zero > big; echo ok";
+        let reply = run(location, line, &[("disk", 16 * MIB)]);
+        assert_eq!(
+            (reply.end.as_str(), reply.stdout.as_str()),
+            ("Exited(0)", "ok\n"),
+            "{reply:?}"
+        );
+        assert_eq!(reply.met, "disk 16 MiB", "{reply:?}");
+        fs::remove_file(location.path("work/big")).unwrap();
+    });
+}
+
+#[test]
 fn only_the_offender_ends() {
     as_each_user(|location| {
         let calm = limited(
