@@ -90,9 +90,11 @@ fn check_refused(cli: Cli) {
     assert_eq!(machine.asked(), [], "the provider hears nothing of it");
     let log = machine.env.root();
     let logs = crate::machine::files_under(log);
-    let refused = format!("ModelRefused {{ model: \\\"{other}\\\" }}");
+    let model = format!("\"model\":\"{other}\"");
     let is_recorded = |(path, content): (&std::path::PathBuf, &Vec<u8>)| {
-        path.ends_with("network.jsonl") && crate::machine::holds(content, &refused)
+        path.ends_with("network.jsonl")
+            && crate::machine::holds(content, "\"event\":\"model_refused\"")
+            && crate::machine::holds(content, &model)
     };
     assert!(logs.iter().any(is_recorded), "it is recorded");
 }

@@ -3,11 +3,13 @@
 //! Plain data: it carries no keys and no bodies.
 
 use kapi_core::usage::Usage;
+use serde::Serialize;
 
 use crate::model::meter::UnknownUsage;
 
 /// Why a request was refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum GatewayRefusal {
     /// It is none that an agent needs.
     NotAllowed,
@@ -28,7 +30,8 @@ pub enum GatewayRefusal {
 }
 
 /// Something that happened at the gateway.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
 pub enum GatewayEvent {
     /// A model call is sent on.
     Call {

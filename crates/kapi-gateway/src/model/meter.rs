@@ -4,13 +4,15 @@
 //! what may be used, nor who reads the answer.
 
 use kapi_spend::rules::tokens::TokenCounts;
+use serde::Serialize;
 
 use crate::model::dialect::ModelDialect;
 use crate::model::event_lines::{EventLines, EventToken};
 use crate::model::pick::{PickedObject, Picker};
 
 /// Why what a call used is not exactly known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum UnknownUsage {
     /// The provider's answer tells no usage.
     NotTold,

@@ -32,7 +32,7 @@ use kapi_spend::rules::account;
 use kapi_spend::rules::call::CallRefusal;
 use kapi_spend::rules::price::Price;
 use kapi_spend::rules::prices::Prices;
-use kapi_sys::clock::SystemClock;
+use kapi_sys::clock::{Clock as _, SystemClock};
 
 use crate::failure;
 use crate::gate::PermissionGate;
@@ -331,12 +331,15 @@ impl<'a> NetworkServices<'a> {
     }
 
     fn note_event(&self, event: &GatewayEvent) {
-        let line = serde_json::json!({"model": format!("{event:?}")});
+        let mut line = serde_json::to_value(event).unwrap_or_default();
+        let what = line.to_string();
+        line["at_ms"] = SystemClock.now_ms().into();
+        line["kind"] = "model".into();
         if matches!(
             event,
             GatewayEvent::Refused { .. } | GatewayEvent::ModelRefused { .. }
         ) {
-            self.log().refused(line.to_string(), line);
+            self.log().refused(what, line);
         } else {
             self.log().model(&line);
         }

@@ -146,8 +146,8 @@ fn an_agent_that_hangs_up_and_ends_is_charged_what_it_may_have_used() {
         .filter(|reported| is_note(reported, AN_ESTIMATE));
     assert_eq!(notes.count(), 1);
     let is_unmetered = |line: &&serde_json::Value| {
-        let event = line["model"].as_str();
-        event.is_some_and(|event| event.starts_with("Unmetered"))
+        let is_event = line["kind"] == "model" && line["event"] == "unmetered";
+        is_event && line["at_ms"].is_i64() && line["call"].is_u64()
     };
     assert_eq!(lines.iter().filter(is_unmetered).count(), N_CALLS);
 }
