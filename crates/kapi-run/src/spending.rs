@@ -7,6 +7,7 @@
 pub mod calls;
 pub mod metering;
 pub mod turn;
+pub mod usage_meter;
 
 use std::thread;
 use std::time::Duration;

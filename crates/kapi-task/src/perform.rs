@@ -9,11 +9,11 @@
 mod agent;
 mod allowance;
 mod attempt;
+mod cancel_link;
 pub mod ending;
 mod facts;
 mod look;
 mod loop_run;
-mod meter;
 mod prompt;
 mod proof;
 pub mod ruling;

@@ -7,10 +7,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kapi_core::usage::Usage;
+use kapi_run::spending::usage_meter::{UsageLimits, UsageMeter};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::monotonic_ms;
 
-use super::meter::{UsageMeter, linked};
+use super::cancel_link::linked;
 use crate::record::worker::LeaseHandle;
 use crate::rules::task::{AttemptFailure, End, FailureKind, KernelTask};
 
@@ -43,8 +44,12 @@ pub(super) fn within<T>(
     let own = Cancel::new();
     let notify = |usage: Usage| handle.used(usage);
     let budget = task.request.budget;
+    let limits = UsageLimits {
+        tokens: budget.tokens,
+        usd_micros: budget.usd_micros,
+    };
     let allowance = Allowance {
-        meter: UsageMeter::new(budget, used_before(task), &own, &notify),
+        meter: UsageMeter::new(limits, used_before(task), &own, &notify),
         own: &own,
         wanted: handle.cancel(),
         time_ms: budget.time_ms,
