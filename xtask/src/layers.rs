@@ -161,6 +161,7 @@ const LAYERS: &[CrateLayer] = &[
         &[
             "kapi-sys",
             "kapi-core",
+            "kapi-store",
             "kapi-machine",
             "kapi-spend",
             "kapi-git",

@@ -52,7 +52,7 @@ pub(crate) enum Command {
     Mode(command::ModeVerb),
     /// Show everything that is waiting for you
     Inbox(inbox::Args),
-    /// List goals and workflows with their status
+    /// List goals, workflows and launches with their status
     Status(status::Args),
     /// Detach this terminal session from its workflow
     Clear(clear::Args),
@@ -66,7 +66,7 @@ pub(crate) enum Command {
     Diff(diff::Args),
     /// Wait until work ends or needs you
     Wait(wait::Args),
-    /// Resume a goal
+    /// Resume a goal or a launch
     Resume(resume::Args),
     /// Run single tasks and manage the task queue
     Task(task::Args),

@@ -2,6 +2,8 @@
 //!
 //! With `--json` each event and activity is one line on standard output instead.
 
+use std::fmt;
+
 use kapi_core::id::GoalId;
 use kapi_core::text::agent_name;
 use kapi_goal::record::drive::DriveObservation;
@@ -221,7 +223,7 @@ pub(crate) fn news(activity: &Activity) -> Option<News> {
 /// Returns an event of a goal or a workflow as one JSON object, which says by `kind` whose it is.
 pub(crate) fn event_json<E: Serialize>(
     kind: &str,
-    id: &GoalId,
+    id: &impl fmt::Display,
     logged: &EventRecord<E>,
 ) -> serde_json::Value {
     let mut value = serde_json::to_value(&logged.event).unwrap_or_default();

@@ -130,6 +130,15 @@ impl Layer {
         Ok(work)
     }
 
+    /// Takes what was written at a path out of the layer, so that what lies below is seen there again.
+    /// Nothing may have it mounted.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn uncover(&self, path: &Path) -> Result<(), LayerError> {
+        Ok(owned_dir::wipe(&self.upper().join(path))?)
+    }
+
     /// Removes the layer with all that is in it.
     pub fn discard(self) -> Result<(), LayerError> {
         for part in ["work", "git", "diff", "staging", "fresh", "old", "upper"] {

@@ -76,6 +76,7 @@ pub(crate) fn run(
         bounds,
         stage,
         writer,
+        ..
     } = *launch;
     let run_id = run_id(record);
     let run_dir = RunDir::open(&plan.location.runs(), &record.launches.to_string())?;

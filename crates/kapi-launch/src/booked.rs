@@ -3,12 +3,11 @@
 //!
 //! A cap that is used up refuses it, and one that is exceeded ends its agent; its work is kept.
 
-use std::sync::{Mutex, PoisonError};
-
 use kapi_core::usage::Usage;
 use kapi_machine::watch::Activity;
 use kapi_run::host_grants::HostGrants;
 use kapi_run::spending::turn::{BookedTurn, TurnKey};
+use kapi_run::spending::usage_meter::{UsageLimits, UsageMeter};
 use kapi_run::spending::{BookedResult, Spending, SpendingStop};
 use kapi_spend::rules::account::ModelRole;
 
@@ -27,12 +26,11 @@ pub fn launch(
     plan: &LaunchPlan,
     stage: &LaunchHandlers<'_>,
 ) -> Result<LaunchResult, LaunchError> {
-    let used = Mutex::new(Usage::default());
+    let meter = UsageMeter::new(UsageLimits::default(), Usage::ZERO, stage.cancel, &|_| {});
+    let part = meter.part();
     let notice = |activity: Activity| {
         if let Activity::Used(usage) = &activity {
-            used.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .add(usage);
+            part.count(usage);
         }
         (stage.notice)(activity);
     };
@@ -58,9 +56,8 @@ pub fn launch(
         };
         let launched = run::launch(grants, plan, &stage);
         let sum = launched.as_ref().map(|launched| launched.usage);
-        let reported = used.lock().unwrap_or_else(PoisonError::into_inner);
         BookedResult {
-            rest: rest(&sum.unwrap_or_default(), &reported),
+            rest: part.settle(&sum.unwrap_or_default()),
             has_run: launched.is_ok(),
             value: launched,
         }
@@ -83,18 +80,5 @@ fn denied(stopped: SpendingStop) -> LaunchError {
         kind,
         message: failure.message,
         hint: failure.hint,
-    }
-}
-
-/// Returns the part of a sum that was not reported before.
-fn rest(sum: &Usage, reported: &Usage) -> Usage {
-    let usd_micros = sum
-        .usd_micros
-        .map(|sum| sum.saturating_sub(reported.usd_micros.unwrap_or(0)));
-    Usage {
-        input_tokens: sum.input_tokens.saturating_sub(reported.input_tokens),
-        output_tokens: sum.output_tokens.saturating_sub(reported.output_tokens),
-        usd_micros: usd_micros.filter(|micros| *micros > 0 || reported.usd_micros.is_none()),
-        ..Usage::ZERO
     }
 }

@@ -23,11 +23,12 @@ use kapi_sandbox::podman::options::{PodmanOptions, Volume};
 
 use self::known::KnownRepositories;
 use super::error::{LaunchError, LaunchErrorKind};
+use super::event::LaunchEvent;
 use super::look::size;
 use super::merge::remove;
 use super::paths::{SandboxId, SandboxPaths, Sandboxes};
 use super::record::{LaunchState, SandboxRecord, WorkState, WorkspaceKind};
-use super::{prepare, pruned, removal};
+use super::{log, prepare, pruned, removal};
 
 /// The most things that are cleaned up in one go.
 const THINGS_MAX: usize = 100_000;
@@ -448,6 +449,7 @@ fn remove_thing(
         }
         TargetKind::Logs => {
             pruned::record(location.state_dir(), [&location])?;
+            log::record(&location, plan.now_ms, &[LaunchEvent::RunsRemoved])?;
             owned_dir::wipe(&location.runs()).map_err(|error| LaunchError::failed(&error))?;
             Vec::new()
         }

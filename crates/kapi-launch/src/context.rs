@@ -9,6 +9,7 @@ use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::Clock;
 
 use super::bounds::Bounds;
+use super::limits::LimitedUse;
 use super::plan::LaunchPlan;
 
 /// What a launch reports to, reads the time from and is stopped by.
@@ -50,4 +51,6 @@ pub(crate) struct ActiveLaunch<'a> {
     pub(crate) stage: &'a LaunchHandlers<'a>,
     /// Its status file.
     pub(crate) writer: &'a StatusWriter<'a>,
+    /// What it uses.
+    pub(crate) used: &'a LimitedUse<'a>,
 }

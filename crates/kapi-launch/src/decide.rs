@@ -16,12 +16,13 @@ use kapi_run::repository_session::RepositorySession;
 use super::branch::{self, BranchStart, RemoteQuery};
 use super::context::LaunchHandlers;
 use super::error::{LaunchError, LaunchErrorKind};
+use super::event::{LaunchEvent, LaunchRequest};
 use super::inputs::LaunchInputs;
 use super::paths::SandboxPaths;
 use super::plan::{BranchPlan, LaunchPlan, ModeChoice};
 use super::record::{BranchRecord, LaunchState, SandboxRecord, VERSION, WorkState, WorkspaceKind};
 use super::removal::{kept_notes, retire};
-use super::{foreign, ports, prepare, shown};
+use super::{foreign, log, ports, prepare, shown};
 
 /// Hexadecimal digits of a project's key that its refs repeat.
 const KEY_DIGITS: usize = 12;
@@ -241,10 +242,21 @@ pub(crate) fn settle(
         updated_at_ms: now_ms,
         exit_code: None,
         error: None,
+        error_class: None,
+        advice: None,
         grade: None,
         n_changed: earlier.map_or(0, |record| record.n_changed),
     };
-    record.save(&plan.location)?;
+    let launched = LaunchEvent::Launched {
+        sandbox: Box::new(record.clone()),
+        request: Box::new(LaunchRequest {
+            task: plan.prompt.clone(),
+            command: plan.command.clone(),
+            limits: plan.limits,
+            deadline_ms: plan.deadline_ms,
+        }),
+    };
+    log::record(&plan.location, now_ms, &[launched])?;
     Ok(record)
 }
 

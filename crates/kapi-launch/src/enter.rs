@@ -38,8 +38,10 @@ use self::hooks::Hooks;
 use super::agent::{self, AgentEnding};
 use super::context::{ActiveLaunch, LaunchHandlers};
 use super::error::{LaunchError, LaunchErrorKind};
+use super::event::LaunchEvent;
 use super::finish::SandboxWork;
 use super::inputs::ground;
+use super::log;
 use super::merge::known;
 use super::paths::SandboxPaths;
 use super::prepare::{self, ReadyWorkspace};
@@ -50,6 +52,8 @@ use super::shown::included;
 const STAY_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Shells, the first that is there is used.
 const SHELLS: &[&str] = &["bash", "sh"];
+/// The shell that every image has.
+const IMAGE_SHELL: &str = "/bin/sh";
 /// Variables of the person's terminal that a program at it needs.
 const TERMINAL_VARIABLES: &[&str] = &["TERM", "COLORTERM", "TERM_PROGRAM", "LINES", "COLUMNS"];
 
@@ -72,20 +76,21 @@ pub fn enter(
     attended: ProgramConsole<'_>,
     stage: &LaunchHandlers<'_>,
 ) -> Result<i32, LaunchError> {
-    let mut record = known(location)?;
+    known(location)?;
     let _held = location.hold("kapi sandbox shell")?;
+    let mut record = log::known(location)?;
     let (_, repo) = ground(grants, &record.project)?;
     let ready = prepare::open(location, &record, repo.as_ref(), &grants.home)?;
     let before = record.work;
     // What a person changes in here is nowhere else from now on.
     record.work = WorkState::Pending;
     record.updated_at_ms = stage.clock.now_ms();
-    record.save(location)?;
-    let (program, args) = match command.split_first() {
-        Some((program, args)) => (find(grants, program)?, args.to_vec()),
-        None => (shell(grants)?, Vec::new()),
+    let entered = LaunchEvent::Entered {
+        sandbox: Box::new(record.clone()),
     };
-    let run_dir = RunDir::open(&location.runs(), "shell")?;
+    log::record(location, record.updated_at_ms, &[entered])?;
+    let (program, args) = called(grants, record.level, command)?;
+    let run_dir = RunDir::open(&location.runs(), log::SHELL)?;
     let home = location.home();
     let included = included::lend(location, &record, &ready)?;
     let ran = attend(
@@ -102,13 +107,26 @@ pub fn enter(
         &run_dir,
     );
     included.withdraw()?;
-    let ran = ran?;
+    let over = log::run_over(location, log::SHELL, Usage::ZERO)?;
+    let left = |record: &SandboxRecord| {
+        let left = LaunchEvent::Left {
+            sandbox: Box::new(record.clone()),
+        };
+        log::record(location, stage.clock.now_ms(), &[over, left])
+    };
+    let ran = match ran {
+        Ok(ran) => ran,
+        Err(error) => {
+            left(&record)?;
+            return Err(error);
+        }
+    };
     let is_unchanged = before == WorkState::Committed
         && is_as_committed(&ready, &record, repo.as_ref(), stage.clock.now_ms())?;
     if is_unchanged {
         record.work = WorkState::Committed;
-        record.save(location)?;
     }
+    left(&record)?;
     Ok(agent::code_of(ran.finished.end))
 }
 
@@ -183,7 +201,10 @@ pub(crate) fn at_terminal(
     let mut access = NetworkAccess::new(record.level, record.network, &grants.grant)?;
     let mut payload = match &plan.agent {
         // Its client has no screen, and a script none either.
-        AgentKind::Acp(_) | AgentKind::Script(_) => bare(shell(grants)?, Vec::new()),
+        AgentKind::Acp(_) | AgentKind::Script(_) => {
+            let (shell, args) = called(grants, record.level, &[])?;
+            bare(shell, args)
+        }
         AgentKind::Claude
         | AgentKind::Codex
         | AgentKind::Gemini
@@ -357,6 +378,32 @@ fn interact(
         };
         ran.map_err(|error| failure::sandbox(&error))
     })
+}
+
+/// Returns the program that runs a command, and its arguments; a shell where there is no command.
+fn called(
+    grants: &HostGrants,
+    level: SandboxLevel,
+    command: &[OsString],
+) -> Result<(PathBuf, Vec<OsString>), LaunchError> {
+    match (level, command) {
+        (SandboxLevel::Podman, command) => Ok(in_image(command)),
+        (SandboxLevel::Native | SandboxLevel::None, [program, args @ ..]) => {
+            Ok((find(grants, program)?, args.to_vec()))
+        }
+        (SandboxLevel::Native | SandboxLevel::None, []) => Ok((shell(grants)?, Vec::new())),
+    }
+}
+
+/// Returns what runs a command that is looked up on the path of an image, which nobody knows here; or a
+/// shell of the image.
+fn in_image(command: &[OsString]) -> (PathBuf, Vec<OsString>) {
+    let mut args = Vec::new();
+    if !command.is_empty() {
+        args.extend(["-c", "exec \"$@\"", IMAGE_SHELL].map(OsString::from));
+        args.extend_from_slice(command);
+    }
+    (PathBuf::from(IMAGE_SHELL), args)
 }
 
 fn shell(grants: &HostGrants) -> Result<PathBuf, LaunchError> {

@@ -1,12 +1,14 @@
 //! Listing sandboxes: what each is, where it stands, how much it holds.
 //!
-//! Only reads, and holds none of them.
+//! Only reads, and holds none of them, but for the status file of one whose process was killed.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use kapi_git::layer::{Layer, Marks, walk};
+use kapi_status::file::ErrorClass;
+use kapi_status::perform::writer::{self, AbandonedRun, LaunchCompletion};
 
 use super::error::LaunchError;
 use super::paths::{SandboxPaths, Sandboxes};
@@ -15,6 +17,8 @@ use super::record::{LaunchState, SandboxRecord, WorkspaceKind};
 
 /// How many entries are counted for a size.
 const ENTRIES_MAX: usize = 500_000;
+/// The exit code of a launch whose own process was killed, as a shell reports it.
+const KILLED: i32 = 137;
 /// Bytes of one block of a file's size on disk.
 const BLOCK_BYTES: u64 = 512;
 
@@ -71,6 +75,44 @@ pub fn known(location: &SandboxPaths) -> Result<SandboxDetails, LaunchError> {
         bytes: size(&location.dir()) + size(&location.worktree()),
         record,
     })
+}
+
+/// Ends the status file of a launch whose process was killed: nobody else does. One that is under way,
+/// or has ended, stays as it is.
+///
+/// # Errors
+/// When a file cannot be read or replaced.
+pub fn end_abandoned(location: &SandboxPaths, now_ms: i64) -> Result<(), LaunchError> {
+    let is_running = |record: &SandboxRecord| record.state == LaunchState::Running;
+    if SandboxRecord::load(location)?.is_none_or(|record| !is_running(&record)) {
+        return Ok(());
+    }
+    // Whoever holds it tells of it himself.
+    let Ok(_held) = location.hold("kapi status") else {
+        return Ok(());
+    };
+    let Some(record) = SandboxRecord::load(location)?.filter(is_running) else {
+        return Ok(());
+    };
+    let project = record.project.file_name().unwrap_or_default();
+    let run = AbandonedRun {
+        agent_id: &record.id,
+        project: &project.to_string_lossy(),
+        project_root: &record.project,
+    };
+    let completion = LaunchCompletion {
+        exit_code: KILLED,
+        error: Some("the process that launched it was killed".to_owned()),
+        class: Some(ErrorClass::Kapi),
+        advice: Some(format!(
+            "continue it with `kapi resume launch/{}`.",
+            record.id
+        )),
+        pr_url: None,
+    };
+    let dir = location.sandboxes().status_dir();
+    let ended = writer::complete_abandoned(&dir, &run, &completion, now_ms);
+    ended.map(drop).map_err(|error| LaunchError::failed(&error))
 }
 
 /// Counts the changes in the layer of a launch that was cut off; nobody did before.

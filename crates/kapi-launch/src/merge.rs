@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use kapi_core::deletions::Deletions;
 use kapi_git::apply::offers::{self, LayerOffers};
-use kapi_git::apply::{self, ApplyError, ApplyOffer, ApplyPlan, OnConflict, Preview};
+use kapi_git::apply::{self, ApplyError, ApplyOffer, ApplyPlan, OnConflict, PathVerdict, Preview};
 use kapi_git::command::Git;
 use kapi_git::id::CommitId;
 use kapi_git::layer::lower::LowerStack;
@@ -25,17 +25,19 @@ use kapi_run::host_grants::HostGrants;
 use kapi_run::repository_session;
 use kapi_status::perform::writer as status;
 use kapi_sys::cancel::Cancel;
+use kapi_sys::clock::{Clock as _, SystemClock};
 use serde::Serialize;
 
 use self::deceptive_text::DeceptiveText;
 use self::gate::AutoRun;
 use self::merge_report::{HeldBackFiles, merged, why_held};
 use super::error::{LaunchError, LaunchErrorKind};
+use super::event::LaunchEvent;
 use super::finish::{self, ChangedPathView, SandboxWork, changed};
 use super::inputs::ground;
 use super::paths::SandboxPaths;
 use super::record::{SandboxRecord, WorkState, WorkspaceKind};
-use super::{prepare, removal};
+use super::{log, prepare, removal};
 use crate::pruned;
 
 /// The most of a patch that is looked through before a merge.
@@ -262,9 +264,9 @@ pub fn merge(
     location: &SandboxPaths,
     plan: &MergePlan,
 ) -> Result<MergeResult, LaunchError> {
-    let mut record = known(location)?;
-    refuse_branch(&record)?;
+    refuse_branch(&known(location)?)?;
     let _held = location.hold("kapi sandbox merge")?;
+    let mut record = log::known(location)?;
     let layer = prepare::open_layer(location)?;
     let git = repository_session::find_git(grants, &Cancel::new())?;
     let (_, repo) = ground(grants, &record.project)?;
@@ -328,9 +330,21 @@ pub fn merge(
         ..reported(&preview, applied)
     };
     if applied {
+        for path in both_sides(&preview) {
+            // What the agent made of it stands in the project now, with what the person made of it.
+            let uncovered = layer.uncover(path);
+            uncovered.map_err(|error| LaunchError::failed(&error))?;
+        }
         note_merged(location, &mut record, layer)?;
     }
     Ok(done)
+}
+
+/// Returns the texts in which the changes of both sides were brought together.
+fn both_sides(preview: &Preview) -> impl Iterator<Item = &PathBuf> {
+    let merged = |verdict: &PathVerdict| *verdict == PathVerdict::Merge;
+    let verdicts = preview.verdicts.iter();
+    verdicts.filter_map(move |(path, verdict)| merged(verdict).then_some(path))
 }
 
 /// Returns the lines of a layer's changes that are not what they seem.
@@ -410,7 +424,10 @@ fn note_merged(
             discarded.map_err(|error| LaunchError::failed(&error))?;
         }
     }
-    record.save(location)
+    let merged = LaunchEvent::Merged {
+        sandbox: Box::new(record.clone()),
+    };
+    log::record(location, SystemClock.now_ms(), &[merged])
 }
 
 #[expect(

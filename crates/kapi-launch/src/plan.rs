@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use kapi_agent::agent::AgentKind;
 use kapi_agent::settings::AgentSettings;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_run::spending::usage_meter::UsageLimits;
 use serde::{Deserialize, Serialize};
 
 use super::paths::SandboxPaths;
@@ -40,6 +41,11 @@ pub struct LaunchPlan {
     pub commit_message: String,
     /// The longest the agent may take, in milliseconds.
     pub deadline_ms: u64,
+    /// The most it may use.
+    pub limits: UsageLimits,
+    /// The words of the command line that launches it again, without the task; none where it was not
+    /// a command line that launched it.
+    pub command: Vec<String>,
 }
 
 /// A branch, as it was asked for.

@@ -1,14 +1,15 @@
 //! What is known of a sandbox between launches: `sandbox.json` in its directory.
 //!
-//! Replaced in one durable step. Written by the process that holds the sandbox; read by all. What
-//! it says of being under way is only true while somebody holds the sandbox.
+//! Follows from the sandbox's log, and is replaced in one durable step after it. Written by the
+//! process that holds the sandbox; read by all. What it says of being under way is only true while
+//! somebody holds the sandbox.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_run::failure;
-use kapi_status::file::SandboxMode;
+use kapi_status::file::{ErrorClass, SandboxMode};
 use kapi_sys::disk;
 use kapi_sys::real_disk::RealDisk;
 use serde::{Deserialize, Serialize};
@@ -65,6 +66,12 @@ pub struct SandboxRecord {
     pub exit_code: Option<i32>,
     /// Why it failed.
     pub error: Option<String>,
+    /// Whose failure it was.
+    #[serde(default)]
+    pub error_class: Option<ErrorClass>,
+    /// What to do about it.
+    #[serde(default)]
+    pub advice: Option<String>,
     /// The isolation the last launch really had.
     pub grade: Option<String>,
     /// How many paths differed from the start when the last launch ended.
@@ -171,7 +178,7 @@ impl SandboxRecord {
         Ok(Some(record))
     }
 
-    /// Replaces the record.
+    /// Replaces the record; only the log does, after it.
     pub(crate) fn save(&self, location: &SandboxPaths) -> Result<(), LaunchError> {
         let path = location.record();
         let mut bytes = serde_json::to_vec_pretty(self).map_err(|error| {

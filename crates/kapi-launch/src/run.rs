@@ -6,9 +6,10 @@
 use kapi_core::agent_end::AgentEnd;
 use kapi_core::usage::Usage;
 use kapi_git::layer::walk;
-use kapi_machine::watch::Activity;
+use kapi_machine::watch::{Activity, RoomQuery};
 use kapi_run::host_grants::HostGrants;
 use kapi_run::repository_session::RepositorySession;
+use kapi_run::spending::usage_meter::UsageMeter;
 use kapi_status::file::{ErrorClass, SandboxMode};
 use kapi_status::perform::writer::{LaunchCompletion, StatusIdentity, StatusWriter};
 use kapi_status::rules::phase::StatusPhase;
@@ -19,16 +20,20 @@ use super::bounds::Bounds;
 use super::branch::RemoteQuery;
 use super::context::{ActiveLaunch, LaunchHandlers};
 use super::error::{LaunchError, LaunchErrorKind};
+use super::event::LaunchEvent;
 use super::finish::{ChangedPathView, SandboxWork};
 use super::inputs::LaunchInputs;
+use super::limits::LimitedUse;
 use super::plan::{Conduct, LaunchPlan, Push};
 use super::prepare::ReadyWorkspace;
 use super::record::{LaunchState, SandboxRecord, WorkState, WorkspaceKind};
 use super::shown::included;
-use super::{agent, decide, enter, finish, prepare, progress};
+use super::{agent, decide, enter, finish, log, prepare, progress};
 
 /// The exit code of a launch whose agent did well and whose work could not be kept or pushed.
 const OURS_FAILED: i32 = 4;
+/// The exit code of a launch that a limit of its own ended.
+const NOT_DONE: i32 = 5;
 /// What is added to an agent's exit code that is one of Kapi's own.
 const APART: i32 = 100;
 
@@ -47,6 +52,8 @@ pub struct LaunchResult {
     pub process_end: ProcessEnd,
     /// What went wrong.
     pub error: Option<LaunchError>,
+    /// Whether a limit of its own ended it.
+    pub limit: LimitOutcome,
     /// The agent's last message.
     pub message: String,
     /// What the agent used.
@@ -61,16 +68,42 @@ pub struct LaunchResult {
     pub status_path: std::path::PathBuf,
 }
 
+/// Whether a launch stayed within its own limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitOutcome {
+    /// It did.
+    Within,
+    /// A limit on tokens or money ended it.
+    Met,
+}
+
 impl LaunchResult {
     /// Returns whose failure it ended with.
     #[must_use]
     pub fn class(&self) -> Option<ErrorClass> {
+        if self.limit == LimitOutcome::Met {
+            return Some(ErrorClass::Limit);
+        }
         match (self.agent_exit_code, self.process_end) {
             (0, _) => self.error.as_ref().map(|_| ErrorClass::Kapi),
             (_, ProcessEnd::DeadlinePassed | ProcessEnd::IdlePassed) => Some(ErrorClass::Timeout),
             (_, ProcessEnd::Cancelled) => Some(ErrorClass::Stopped),
             (_, _) => Some(ErrorClass::Agent),
         }
+    }
+
+    /// Notes which limit ended it.
+    fn met_limit(&mut self, met: &str) {
+        let (what, advice) = met.split_once("; ").unwrap_or((met, ""));
+        let hint = if advice.is_empty() || advice.contains("kapi budget") {
+            "its work is kept; launch it again with a higher `--tokens` or `--usd`.".to_owned()
+        } else {
+            format!("{advice}.")
+        };
+        let message = format!("the launch was ended at its limit: {what}");
+        self.error = Some(LaunchError::new(LaunchErrorKind::Denied, message, hint));
+        self.exit_code = NOT_DONE;
+        self.limit = LimitOutcome::Met;
     }
 }
 
@@ -153,7 +186,7 @@ pub fn launch_within(
     let _held = plan.location.hold("kapi launch")?;
     // Read again: only now nobody else changes it.
     let scene = LaunchInputs {
-        earlier: SandboxRecord::load(&plan.location)?,
+        earlier: log::held(&plan.location)?,
         ..scene
     };
     let writer = status(plan, &scene, stage)?;
@@ -166,16 +199,35 @@ pub fn launch_within(
         }
         notify(StatusPhase::Preparing, 18, "Creating the sandbox")?;
         let record = decide::settle(grants, plan, &scene, &decided, stage)?;
+        let meter = UsageMeter::new(plan.limits, Usage::ZERO, stage.cancel, &|_| {});
+        let used = LimitedUse::new(&meter, stage);
+        let notice = |activity: Activity| used.notice(activity);
+        let room = |query: &RoomQuery<'_>| used.room(query);
+        let stage = LaunchHandlers {
+            notice: &notice,
+            room: &room,
+            ..*stage
+        };
         let launch = ActiveLaunch {
             grants,
             plan,
             bounds,
-            stage,
+            stage: &stage,
             writer: &writer,
+            used: &used,
         };
         perform(&launch, &scene, record)
     });
-    let completion = match &result {
+    let completed = writer.complete(&completion(&result));
+    let mut launched = result?;
+    completed.map_err(|error| LaunchError::failed(&error))?;
+    writer.path().clone_into(&mut launched.status_path);
+    Ok(launched)
+}
+
+/// Returns how the status file says that a launch ended.
+fn completion(result: &Result<LaunchResult, LaunchError>) -> LaunchCompletion {
+    match result {
         Ok(launched) => LaunchCompletion {
             exit_code: launched.exit_code,
             error: launched.error.as_ref().map(|error| error.message.clone()),
@@ -194,12 +246,7 @@ pub fn launch_within(
             advice: error.hint.clone(),
             pr_url: None,
         },
-    };
-    let completed = writer.complete(&completion);
-    let mut launched = result?;
-    completed.map_err(|error| LaunchError::failed(&error))?;
-    writer.path().clone_into(&mut launched.status_path);
-    Ok(launched)
+    }
 }
 
 fn status<'a>(
@@ -254,6 +301,7 @@ fn perform(
         plan,
         stage,
         writer,
+        used,
         ..
     } = *launch;
     let repo = scene.repo.as_ref();
@@ -278,16 +326,19 @@ fn perform(
     let (ready, ended) = match ran {
         Ok(ran) => ran,
         Err(error) => {
-            record.state = LaunchState::Finished;
             record.exit_code = Some(OURS_FAILED);
             record.error = Some(error.message.clone());
-            record.updated_at_ms = stage.clock.now_ms();
-            record.save(&plan.location)?;
+            record.error_class = Some(ErrorClass::Kapi);
+            record.advice.clone_from(&error.hint);
+            end(launch, record, Usage::ZERO)?;
             return Err(error);
         }
     };
     reported(writer, StatusPhase::Running, 90, "The agent has finished")?;
     let mut launched = conclude(&ended, record);
+    if let Some(met) = used.met(&launched.usage) {
+        launched.met_limit(&met);
+    }
     let kept = keep(launch, repo, &ready, &mut launched);
     if let Err(error) = kept {
         if launched.exit_code == 0 {
@@ -295,14 +346,32 @@ fn perform(
         }
         launched.error = Some(error);
     }
+    let class = launched.class();
     let record = &mut launched.record;
-    record.state = LaunchState::Finished;
     record.exit_code = Some(launched.exit_code);
     record.error = launched.error.as_ref().map(|error| error.message.clone());
-    record.updated_at_ms = stage.clock.now_ms();
+    record.error_class = class;
+    record.advice = launched.error.as_ref().and_then(|error| error.hint.clone());
     record.n_changed = launched.changed.len();
-    record.save(&plan.location)?;
+    launched.record = end(launch, record.clone(), launched.usage)?;
     Ok(launched)
+}
+
+/// Puts on record that a launch has ended, and what its run left.
+fn end(
+    launch: &ActiveLaunch<'_>,
+    mut record: SandboxRecord,
+    used: Usage,
+) -> Result<SandboxRecord, LaunchError> {
+    let ActiveLaunch { plan, stage, .. } = *launch;
+    record.state = LaunchState::Finished;
+    record.updated_at_ms = stage.clock.now_ms();
+    let over = log::run_over(&plan.location, &record.launches.to_string(), used)?;
+    let ended = LaunchEvent::Ended {
+        sandbox: Box::new(record.clone()),
+    };
+    log::record(&plan.location, record.updated_at_ms, &[over, ended])?;
+    Ok(record)
 }
 
 fn conclude(ended: &AgentEnding, mut record: SandboxRecord) -> LaunchResult {
@@ -319,6 +388,7 @@ fn conclude(ended: &AgentEnding, mut record: SandboxRecord) -> LaunchResult {
         agent_end: ended.agent_end.clone(),
         process_end: ended.process_end,
         error,
+        limit: LimitOutcome::Within,
         message: ended.message.clone(),
         usage: ended.usage,
         commit: None,
@@ -392,7 +462,10 @@ fn keep(
         return Ok(());
     }
     // On record before a remote is asked: what follows can take a minute.
-    launched.record.save(&plan.location)?;
+    let committed = LaunchEvent::Committed {
+        sandbox: Box::new(launched.record.clone()),
+    };
+    log::record(&plan.location, stage.clock.now_ms(), &[committed])?;
     reported(writer, StatusPhase::Pushing, 97, "Pushing")?;
     let Some(branch) = &mut launched.record.branch else {
         return Ok(());

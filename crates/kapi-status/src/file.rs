@@ -80,6 +80,8 @@ pub enum ErrorClass {
     Agent,
     /// It took too long.
     Timeout,
+    /// It used all the tokens or money it may.
+    Limit,
     /// A person or a signal stopped it.
     Stopped,
     /// Kapi or the machine could not do its part.

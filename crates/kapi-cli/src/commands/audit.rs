@@ -1,9 +1,10 @@
 //! `kapi audit`: whether every log is whole, chained and unaltered, with the files of runs that the
-//! logs remember, the hidden checks and the spend ledger.
+//! logs remember, the hidden checks, the launches and the spend ledger.
 //!
 //! Changes nothing of what it looks at; what it finds is remembered for listings.
 
 mod evidence;
+mod launches;
 
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ use kapi_core::workflow_key::WorkflowKey;
 use kapi_goal::record::audit::audit_goal;
 use kapi_goal::record::damage::{Damage, KERNEL};
 use kapi_goal::record::project::Project;
+use kapi_launch::paths::SandboxPaths;
 use kapi_machine::audit::StreamAudit;
 use kapi_store::layout::ProjectLayout;
 use kapi_task::record::audit::audit_kernel;
@@ -30,7 +32,7 @@ use crate::ui::Format;
 /// Options of `kapi audit`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Goal or workflow to audit [default: everything]
+    /// Goal, workflow or launch to audit [default: everything]
     reference: Option<String>,
     /// Task store: 'files', or NATS servers as 'nats://host:port,…'
     #[arg(long, value_name = "STORE")]
@@ -42,6 +44,8 @@ struct AuditView {
     ok: bool,
     goals: Vec<AuditRow>,
     workflows: Vec<AuditRow>,
+    /// The launches of the project.
+    launches: Vec<AuditRow>,
     /// Its tasks and loops, where there are any.
     kernel: Option<AuditRow>,
     /// The machine's spend ledger, where there is one.
@@ -67,7 +71,11 @@ struct AuditRow {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let context = context.with_store(args.store.as_deref());
     let project = context.project(&root(&context)?, "kapi audit");
-    let AuditSubject { goals, workflows } = asked(&project, args.reference.as_deref())?;
+    let AuditSubject {
+        goals,
+        workflows,
+        launches,
+    } = asked(&context, &project, args.reference.as_deref())?;
     let mut rows = Vec::new();
     for id in goals {
         let audit =
@@ -83,6 +91,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let audit = audit_workflow(&project, &key).map_err(|error| Error::workflow(&error))?;
         of_workflows.push(row(key.to_string(), &audit));
     }
+    let launches = launches::rows(&launches)?;
     let kernel = match &args.reference {
         Some(_) => None,
         None => kernel_audit(&context, &project)?,
@@ -94,14 +103,15 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         None => evidence::home_rows(&context, &project)?,
     };
     let others = [&kernel, &spend, &preferences, &pruned];
-    remember(&project, [&rows[..], &of_workflows], others);
-    let mut all = rows.iter().chain(&of_workflows);
+    remember(&project, [&rows[..], &of_workflows, &launches], others);
+    let mut all = rows.iter().chain(&of_workflows).chain(&launches);
     let ok = all.all(|row| row.ok) && others.into_iter().flatten().all(|row| row.ok);
     match context.ui.format {
         Format::Json => context.ui.json(&AuditView {
             ok,
             goals: rows,
             workflows: of_workflows,
+            launches,
             kernel,
             spend,
             preferences,
@@ -109,6 +119,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         }),
         Format::Human => {
             rows.extend(of_workflows);
+            rows.extend(launches);
             rows.extend(kernel);
             rows.extend(spend);
             rows.extend(preferences);
@@ -123,10 +134,15 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 struct AuditSubject {
     goals: Vec<GoalId>,
     workflows: Vec<WorkflowKey>,
+    launches: Vec<SandboxPaths>,
 }
 
 /// Returns what a reference means, or everything.
-fn asked(project: &Project<'_>, reference: Option<&str>) -> Result<AuditSubject, Error> {
+fn asked(
+    context: &Context,
+    project: &Project<'_>,
+    reference: Option<&str>,
+) -> Result<AuditSubject, Error> {
     let Some(reference) = reference else {
         let listed = Workflows::of(project).workflows();
         let listed = listed.map_err(|error| Error::engine(&error, ""))?;
@@ -135,13 +151,22 @@ fn asked(project: &Project<'_>, reference: Option<&str>) -> Result<AuditSubject,
                 .goal_ids()
                 .map_err(|error| Error::engine(&error, ""))?,
             workflows: listed.into_iter().map(|listed| listed.key).collect(),
+            launches: launches::all(context)?,
         });
     };
+    if let Some(location) = launches::named(context, reference)? {
+        return Ok(AuditSubject {
+            goals: Vec::new(),
+            workflows: Vec::new(),
+            launches: vec![location],
+        });
+    }
     let found = Workflows::of(project).find_workflow(reference);
     match found.map_err(|error| Error::workflow(&error))? {
         Some(key) => Ok(AuditSubject {
             goals: Vec::new(),
             workflows: vec![key],
+            launches: Vec::new(),
         }),
         None => Ok(AuditSubject {
             goals: vec![
@@ -150,6 +175,7 @@ fn asked(project: &Project<'_>, reference: Option<&str>) -> Result<AuditSubject,
                     .map_err(|error| Error::resolve(&error))?,
             ],
             workflows: Vec::new(),
+            launches: Vec::new(),
         }),
     }
 }
@@ -162,13 +188,14 @@ fn kernel_audit(context: &Context, project: &Project<'_>) -> Result<Option<Strea
     audit_kernel(project, &kernel.store, &runs_of).map_err(|error| kernel::failed(&error))
 }
 
-/// Returns the project: where goals are, or else tasks.
+/// Returns the project: where goals are, or else tasks or launches.
 fn root(context: &Context) -> Result<PathBuf, Error> {
     context.project_root().or_else(|error| {
         let root = kernel::root(context)?;
         let has_tasks = ProjectLayout::new(root.clone()).kernel_dir().is_dir()
             || context.store.is_some()
-            || context.variable(STORE).is_some();
+            || context.variable(STORE).is_some()
+            || !launches::all(context)?.is_empty();
         if has_tasks { Ok(root) } else { Err(error) }
     })
 }
@@ -198,7 +225,7 @@ impl AuditRow {
 }
 
 /// Remembers what was found, for listings. One that cannot be remembered is shown all the same.
-fn remember(project: &Project<'_>, rows: [&[AuditRow]; 2], others: [&Option<AuditRow>; 4]) {
+fn remember(project: &Project<'_>, rows: [&[AuditRow]; 3], others: [&Option<AuditRow>; 4]) {
     let rows = rows.into_iter().flatten();
     let rows = rows.chain(others.into_iter().flatten());
     let found: Damage = rows

@@ -98,10 +98,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         )
         .with_hint("submit it again with other limits; see `kapi task run --help`.")),
         Meaning::Task(id) => task::budget(context, id),
-        Meaning::Launch(_) if changes => {
-            Err(Error::new(Exit::Denied, "a launch has no limits to raise")
-                .with_hint("set the time limit of the next one with `kapi launch … --timeout`."))
-        }
+        Meaning::Launch(location) if changes => Err(Error::new(
+            Exit::Denied,
+            "the limits of a launch are raised by resuming it",
+        )
+        .with_hint(format!(
+            "`kapi resume launch/{} --tokens +<n>` raises them and goes on.",
+            location.id().as_str()
+        ))),
         Meaning::Launch(location) => launch::budget(context, &location),
     }
 }

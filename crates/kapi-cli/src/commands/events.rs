@@ -7,7 +7,6 @@
 mod cursor;
 mod entry;
 mod feed;
-mod launches;
 mod line;
 mod spending;
 

@@ -7,6 +7,7 @@ mod gather;
 mod goals;
 mod item;
 mod kernel;
+mod launches;
 mod workflows;
 
 use kapi_core::text::time_words;

@@ -3,6 +3,7 @@
 //! Resolves what was asked for, hands it over, and shows what came of it.
 
 pub(crate) mod view;
+mod words;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use kapi_launch::{booked, run};
 use kapi_machine::watch::{Activity, unlimited};
 use kapi_run::asking::check_agent;
 use kapi_run::host_grants::HostGrants;
+use kapi_run::spending::usage_meter::UsageLimits;
 use kapi_status::file::timestamp;
 use kapi_status::rules::mapping::Mapping;
 use kapi_store::layout::project_key;
@@ -71,6 +73,12 @@ pub(crate) struct Args {
     /// Push even if the agent fails or is stopped
     #[arg(long, requires = "branch", conflicts_with = "no_push")]
     push_failed: bool,
+    /// Token limit of the launch (500k, 2M)
+    #[arg(long, value_name = "N", value_parser = amount::parse_count)]
+    tokens: Option<u64>,
+    /// Cost limit in US dollars; models of unknown price are refused
+    #[arg(long, value_name = "USD", value_parser = amount::parse_usd_micros)]
+    usd: Option<u64>,
     #[arg(help = help::with_default("Time limit of the agent (90s, 15m, 2h)", help::time(DEADLINE_MS)), long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
     timeout: Option<u64>,
     /// Show what would be done, without doing it
@@ -204,6 +212,7 @@ fn plan(
 ) -> Result<LaunchPlan, Error> {
     let id = SandboxId::parse(args.id()).map_err(|error| Error::launch(&error))?;
     let key = project_key(&project);
+    let command = words::words(args, &project, &context.cwd);
     let conduct = if profile.is_interactive {
         Conduct::Interactive
     } else {
@@ -257,6 +266,11 @@ fn plan(
         network: profile.network.value,
         conduct,
         deadline_ms: args.timeout.unwrap_or(DEADLINE_MS),
+        limits: UsageLimits {
+            tokens: args.tokens,
+            usd_micros: args.usd,
+        },
+        command,
     })
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// Keep printing until the work ends
     #[arg(short, long)]
     follow: bool,
-    /// Print what the agents of a goal or workflow said and did, instead of its events
+    /// Print only what the agents said and did, without events
     #[arg(short, long)]
     transcript: bool,
 }
@@ -42,6 +42,6 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Meaning::Goal(id) => goal::log(context, &id, args),
         Meaning::Workflow(key) => workflow::log(context, &key, args),
         Meaning::Task(id) => task::log(context, id, args.follow),
-        Meaning::Launch(location) => launch::log(context, &location, args.follow),
+        Meaning::Launch(location) => launch::log(context, &location, args),
     }
 }

@@ -1,7 +1,9 @@
-//! `kapi resume`: let a goal go on, after a stop, an interruption or a crash.
+//! `kapi resume`: let a goal or a launch go on, after a stop, an interruption or a crash.
 //!
 //! A goal whose contract was never approved is approved here first, and one that is done is only taken
 //! up again by somebody who does not accept the result.
+
+mod launch;
 
 use kapi_core::id::GoalId;
 use kapi_core::isolation::NetworkMode;
@@ -48,9 +50,9 @@ pub(crate) struct Args {
     notify: NotifyArgs,
 }
 
-/// Lets a goal go on; of everything else it says what does.
+/// Lets a goal or a launch go on; of everything else it says what does.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    context.require_human("resume a goal")?;
+    context.require_human("resume work")?;
     let context = &args.subject.context(context)?.with_notify(&args.notify);
     let refused = |text: String| Error::new(Exit::Denied, text);
     match args.subject.find(context, Silence::UnderWay)? {
@@ -66,13 +68,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         .with_hint(format!(
             "run `kapi up --once` to work on it, or `kapi task retry {id}` once it has ended."
         ))),
-        Meaning::Launch(location) => {
-            let id = location.id().as_str();
-            let text = "a launch cannot be resumed: start another launch in its sandbox".to_owned();
-            Err(refused(text).with_hint(format!(
-                "continue in its sandbox with `kapi launch {id} <project> --task \"<what is left>\"`."
-            )))
-        }
+        Meaning::Launch(location) => launch::resume(context, &location, args),
     }
 }
 

@@ -1,7 +1,8 @@
-//! `kapi status`: the goals and workflows of this project, where they stand, what waits, and what
+//! `kapi status`: the goals, workflows and launches of this project, where they stand, what waits, and what
 //! is not as it should be. Reads no log but of what is named, and of goals that have not ended.
 
 mod health;
+mod launches;
 
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::text::counted;
@@ -21,6 +22,7 @@ use serde::Serialize;
 use crate::amount;
 use crate::commands::show;
 use crate::commands::status::health::{Health, Leftover};
+use crate::commands::status::launches::LaunchRow;
 use crate::context::Context;
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
@@ -52,6 +54,8 @@ pub(crate) struct Args {
 struct ProjectStatusView {
     goals: Vec<StatusRow>,
     workflows: Vec<WorkflowRow>,
+    /// The launches of this project, those of tasks left out.
+    launches: Vec<LaunchRow>,
     /// The name of this session.
     session: Option<String>,
     /// What this session is attached to.
@@ -134,9 +138,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         }
         return show::run(context, &show::Args::of(reference));
     }
+    let launches = launches::rows(context)?;
     let project = match context.project_root() {
         Ok(root) => context.project(&root, "kapi status"),
-        Err(error) if error.exit == Exit::NotFound => return Ok(nothing(context)),
+        Err(error) if error.exit == Exit::NotFound => {
+            return Ok(nothing(context, launches, args.all));
+        }
         Err(error) => return Err(error),
     };
     let mut standings = Workflows::of(&project)
@@ -147,7 +154,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     doubt(context, &project, &mut goals, &damage);
     let session = session::session(context);
     let attached = listing::attached(&standings, session.as_deref());
-    let waiting = waiting(&standings) + damage.len();
+    let n_launches = launches.iter().filter(|row| row.waits()).count();
+    let waiting = waiting(&standings) + damage.len() + n_launches;
     let mut health = health::of(context, &project, &standings);
     health.extend(health::doubts(&goals, &damage));
     health.extend(health::loops(context));
@@ -162,6 +170,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         workflows: listing::rows(&project, &standings, attached.as_deref())?,
         session,
         attached,
+        launches,
         waiting,
         health,
         cleanup,
@@ -325,20 +334,30 @@ fn waiting(standings: &WorkflowOverview) -> usize {
     goals.count() + workflows.count()
 }
 
-fn nothing(context: &Context) -> Exit {
+fn nothing(context: &Context, launches: Vec<LaunchRow>, all: bool) -> Exit {
     let health = health::loops(context);
+    let waiting = launches.iter().filter(|row| row.waits()).count();
     match context.ui.format {
         Format::Json => context.ui.json(&ProjectStatusView {
             goals: Vec::new(),
             workflows: Vec::new(),
             session: session::session(context),
             attached: None,
-            waiting: 0,
+            launches,
+            waiting,
             health,
             cleanup: Vec::new(),
         }),
         Format::Human => {
+            let shown = shown(&launches, all);
+            launches::lines(context.ui, &shown);
             warnings(context.ui, &health);
+            let n_hidden = [0, launches.len() - shown.len()];
+            if !launches.is_empty() {
+                not_shown(context.ui, n_hidden, HiddenWorkflows::default());
+                told_waiting(context.ui, waiting);
+                return Exit::Success;
+            }
             context.ui.line("There are no goals and no workflows here.");
             context
                 .ui
@@ -358,8 +377,10 @@ fn warnings(ui: Ui, health: &[Health]) {
 }
 
 fn human(ui: Ui, view: &ProjectStatusView, all: bool, hidden: HiddenWorkflows) {
-    let has_nothing =
-        view.goals.is_empty() && view.workflows.is_empty() && hidden == HiddenWorkflows::default();
+    let has_nothing = view.goals.is_empty()
+        && view.workflows.is_empty()
+        && view.launches.is_empty()
+        && hidden == HiddenWorkflows::default();
     let shown: Vec<&StatusRow> = view
         .goals
         .iter()
@@ -370,6 +391,11 @@ fn human(ui: Ui, view: &ProjectStatusView, all: bool, hidden: HiddenWorkflows) {
         ui.line("");
     }
     listing::lines(ui, &view.workflows);
+    let launches = self::shown(&view.launches, all);
+    if !launches.is_empty() && (!view.workflows.is_empty() || !shown.is_empty()) {
+        ui.line("");
+    }
+    launches::lines(ui, &launches);
     warnings(ui, &view.health);
     for leftover in &view.cleanup {
         ui.line(&format!(
@@ -379,26 +405,40 @@ fn human(ui: Ui, view: &ProjectStatusView, all: bool, hidden: HiddenWorkflows) {
             leftover.command
         ));
     }
-    not_shown(ui, view.goals.len() - shown.len(), hidden);
-    if view.waiting > 0 {
-        ui.say(&format!(
-            "{} waiting for you: see `kapi inbox`.",
-            match view.waiting {
-                1 => "1 thing is".to_owned(),
-                n_waiting => format!("{n_waiting} things are"),
-            }
-        ));
-    } else if has_nothing {
+    let n_hidden = [
+        view.goals.len() - shown.len(),
+        view.launches.len() - launches.len(),
+    ];
+    not_shown(ui, n_hidden, hidden);
+    told_waiting(ui, view.waiting);
+    if view.waiting == 0 && has_nothing {
         ui.line("There are no goals and no workflows here.");
     }
 }
 
-fn not_shown(ui: Ui, n_goals: usize, hidden: HiddenWorkflows) {
+/// Returns the launches that a person looks for.
+fn shown(launches: &[LaunchRow], all: bool) -> Vec<&LaunchRow> {
+    let shown = launches.iter().filter(|row| all || !row.is_over());
+    shown.collect()
+}
+
+fn told_waiting(ui: Ui, waiting: usize) {
+    let things = match waiting {
+        0 => return,
+        1 => "1 thing is".to_owned(),
+        n_waiting => format!("{n_waiting} things are"),
+    };
+    ui.say(&format!("{things} waiting for you: see `kapi inbox`."));
+}
+
+fn not_shown(ui: Ui, n_hidden: [usize; 2], hidden: HiddenWorkflows) {
+    let [n_goals, n_launches] = n_hidden;
     let some = |n: usize, what: &str| (n > 0).then(|| counted(n, what));
     let kinds = [
         some(n_goals, "ended goal"),
         some(hidden.ended, "ended workflow"),
         some(hidden.older, "older workflow"),
+        some(n_launches, "ended launch"),
     ];
     let what: Vec<String> = kinds.into_iter().flatten().collect();
     if !what.is_empty() {

@@ -21,12 +21,11 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::kernel::{self, failed, no_task};
+use crate::subject::launches::standing::LaunchNeed;
 use crate::subject::{CANDIDATES_MAX, NumberedSubject, OWNER, Silence, launches};
 
 /// Characters of a purpose in a line.
 const PURPOSE_CHARS_MAX: usize = 60;
-/// How the name of a task's sandbox begins.
-const OF_TASK: &str = "task_";
 
 /// Says which things a reference fits.
 pub(super) fn ambiguous(context: &Context, reference: &str, found: &[ReferenceTarget]) -> Error {
@@ -181,11 +180,9 @@ pub(super) fn under_way(context: &Context) -> Result<Vec<ReferenceTarget>, Error
             .into_iter()
             .map(|task| ReferenceTarget::Task(task.id)),
     );
-    for location in launches::here(context)? {
-        let holder = location.holder().map_err(|error| Error::launch(&error))?;
-        let id = location.id().as_str();
-        if holder.is_some() && !id.starts_with(OF_TASK) {
-            found.push(ReferenceTarget::Launch(id.to_owned()));
+    for standing in launches::standing::standings(context)? {
+        if matches!(standing.need, LaunchNeed::Running | LaunchNeed::Stopped) {
+            found.push(ReferenceTarget::Launch(standing.record.id));
         }
     }
     Ok(found)

@@ -1,5 +1,7 @@
 //! Which sandbox is meant: of the project at hand, or the only one of that id there is.
 
+pub(crate) mod standing;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +12,14 @@ use kapi_store::layout::{HomeLayout, project_key};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
+
+/// How the name of a task's sandbox begins.
+const OF_TASK: &str = "task_";
+
+/// Tells whether a sandbox is that of an attempt at a task, by its name.
+pub(crate) fn is_of_task(id: &str) -> bool {
+    id.starts_with(OF_TASK)
+}
 
 /// Returns the person's sandboxes.
 pub(crate) fn sandboxes(context: &Context) -> Sandboxes {

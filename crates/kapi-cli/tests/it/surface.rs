@@ -227,7 +227,7 @@ fn a_refusal_says_what_does_the_job() {
         (
             &["budget", "launch/9", "--usd", "+1"],
             3,
-            &["no limits to raise"],
+            &["by resuming it", "kapi resume launch/9"],
         ),
         (
             &["budget", "2", "--turns", "+1"],
@@ -261,7 +261,7 @@ fn a_running_launch_is_followed_waited_for_and_stopped() {
         "launch", "5", &project, "--task", "more", "--agent", agent, "--json",
     ]);
     await_some("the launch to say so", || {
-        let log = env.kapi(&["log", "5"]);
+        let log = env.kapi(&["log", "5", "--transcript"]);
         log.stdout.contains("saying so").then_some(())
     });
     let shown = env.json(&["show", "5"]);

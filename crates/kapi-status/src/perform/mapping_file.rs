@@ -68,3 +68,31 @@ fn parse(path: &Path, text: &str) -> Result<Mapping, MappingFileError> {
 fn first_line(complaint: &str) -> String {
     complaint.lines().next().unwrap_or_default().to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::parse;
+    use crate::rules::phase::ToolCategory;
+
+    #[test]
+    fn the_table_that_the_documents_show_is_one() {
+        let document = include_str!("../../../../docs/launches.md");
+        let (_, block) = document.split_once("```yaml\n").unwrap();
+        let (text, _) = block.split_once("```").unwrap();
+        let mapping = parse(Path::new("launches.md"), text).unwrap();
+        for (tool, command, category) in [
+            ("Bash", "just test unit", ToolCategory::Testing),
+            ("Bash", "pytest", ToolCategory::Other),
+            ("Grep", "", ToolCategory::Exploring),
+            ("Bash", "cargo build", ToolCategory::Building),
+        ] {
+            assert_eq!(
+                mapping.category(tool, command),
+                category,
+                "{tool} {command}"
+            );
+        }
+    }
+}

@@ -91,6 +91,25 @@ impl Ownership {
         })
     }
 
+    /// Returns the right of whoever has the file of a subject, dead or alive.
+    pub(super) fn of(dir: &Path, subject: &StatusSubject) -> Result<Option<Self>, StatusError> {
+        let owners = dir.join(OWNERS);
+        for name in names(subject) {
+            let mut ownership = Self {
+                path: dir.join(&name),
+                owner_path: owners.join(format!("{name}.owner")),
+                lock_path: owners.join(format!("{name}.lock")),
+                token: String::new(),
+            };
+            let owner = ownership.owner()?;
+            if let Some(owner) = owner.filter(|owner| owner.subject == *subject) {
+                ownership.token = owner.token;
+                return Ok(Some(ownership));
+            }
+        }
+        Ok(None)
+    }
+
     /// Returns the status file.
     pub(super) fn path(&self) -> &Path {
         &self.path

@@ -45,6 +45,17 @@ pub struct StatusIdentity<'a> {
     pub worktree_path: Option<&'a Path>,
 }
 
+/// A run that nobody performs any more.
+#[derive(Debug, Clone, Copy)]
+pub struct AbandonedRun<'a> {
+    /// The run's id.
+    pub agent_id: &'a str,
+    /// The project's name, as the run's own writer gave it.
+    pub project: &'a str,
+    /// The canonical path of the project.
+    pub project_root: &'a Path,
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaunchCompletion {
@@ -58,6 +69,60 @@ pub struct LaunchCompletion {
     pub advice: Option<String>,
     /// The pull request, if the remote named one.
     pub pr_url: Option<String>,
+}
+
+impl LaunchCompletion {
+    fn tell(&self, file: &mut StatusFile) {
+        file.exit_code = Some(self.exit_code);
+        file.error.clone_from(&self.error);
+        file.error_class = self.class;
+        file.advice.clone_from(&self.advice);
+        file.pr_url.clone_from(&self.pr_url);
+        file.message = if self.exit_code == 0 {
+            "Complete".to_owned()
+        } else {
+            format!("Failed with exit code {}", self.exit_code)
+        };
+    }
+}
+
+/// Notes the end of a run whose own writer is gone; what has ended already stays as it is. The caller
+/// knows that nobody performs the run.
+///
+/// # Errors
+/// When the file cannot be read or replaced.
+pub fn complete_abandoned(
+    dir: &Path,
+    subject: &AbandonedRun<'_>,
+    completion: &LaunchCompletion,
+    now_ms: i64,
+) -> Result<StatusUpdate, StatusError> {
+    let subject = StatusSubject {
+        project: subject.project.to_owned(),
+        root: subject.project_root.to_path_buf(),
+        agent_id: subject.agent_id.to_owned(),
+    };
+    let Some(ownership) = Ownership::of(dir, &subject)? else {
+        return Ok(StatusUpdate::Superseded);
+    };
+    let read = private_file::read(ownership.path(), FILE_BYTES_MAX)?;
+    let file: Option<StatusFile> = read.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let Some(mut file) = file.filter(|file| file.phase != StatusPhase::Complete) else {
+        return Ok(StatusUpdate::TooLate);
+    };
+    completion.tell(&mut file);
+    file.phase = StatusPhase::Complete;
+    file.progress = 100;
+    // The heartbeat stays: it says when the run was last seen.
+    file.updated_at = timestamp(now_ms);
+    let bytes = file.to_bytes().map_err(|source| StatusError::Form {
+        path: ownership.path().to_path_buf(),
+        source,
+    })?;
+    Ok(match ownership.write(&bytes, Durability::Synced)? {
+        WriteOutcome::Written => StatusUpdate::Written,
+        WriteOutcome::Superseded => StatusUpdate::Superseded,
+    })
 }
 
 /// What became of an update.
@@ -226,17 +291,7 @@ impl<'a> StatusWriter<'a> {
             return Ok(StatusUpdate::TooLate);
         }
         state.progress.complete();
-        let file = &mut state.file;
-        file.exit_code = Some(completion.exit_code);
-        file.error.clone_from(&completion.error);
-        file.error_class = completion.class;
-        file.advice.clone_from(&completion.advice);
-        file.pr_url.clone_from(&completion.pr_url);
-        file.message = if completion.exit_code == 0 {
-            "Complete".to_owned()
-        } else {
-            format!("Failed with exit code {}", completion.exit_code)
-        };
+        completion.tell(&mut state.file);
         self.write(&mut state, Durability::Synced)
     }
 

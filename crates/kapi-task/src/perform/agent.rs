@@ -18,6 +18,7 @@ use kapi_machine::watch::{Activity, EffectWatch, RoomQuery};
 use kapi_run::host_grants::HostGrants;
 use kapi_run::spending;
 use kapi_run::spending::turn::BookedTurn;
+use kapi_run::spending::usage_meter::UsageLimits;
 use kapi_run::spending::{BookedResult, SpendingStop};
 use kapi_spend::rules::account::ModelRole;
 use kapi_status::rules::mapping::Mapping;
@@ -235,6 +236,9 @@ impl AttemptPlan<'_> {
             conduct: Conduct::Headless,
             commit_message: format!("{what}\n\n{} by {}.\n", task.id, setup.profile.name),
             deadline_ms: self.deadline_ms,
+            // The meter of the attempt keeps to them, for its agent and everybody else.
+            limits: UsageLimits::default(),
+            command: Vec::new(),
         }
     }
 }

@@ -16,7 +16,8 @@ pub struct InboxView {
 pub struct InboxItem {
     /// `spec`, `plan`, `question`, `restated_goal`, `workflow_blocked`, `workflow_damaged`,
     /// `contract`, `consent`, `approval`, `budget`, `goal_blocked`, `judge_unreachable`,
-    /// `goal_damaged`, `lesson` or `queue`.
+    /// `goal_damaged`, `launch_stopped`, `launch_failed`, `launch_unmerged`,
+    /// `launch_damaged`, `lesson` or `queue`.
     pub kind: &'static str,
     /// What it is about: a goal's or a workflow's id, a lesson's id.
     pub subject: String,

@@ -1,11 +1,11 @@
-//! What the launches in a sandbox used: tokens by their transcripts, and disk. Only their time is
-//! limited, by each launch for itself.
+//! What the launches in a sandbox used: tokens by their transcripts, and disk. Each launch has limits of
+//! its own, and those of the last are shown.
 
 use std::fs;
 
 use kapi_core::usage::Usage;
-use kapi_launch::look;
 use kapi_launch::paths::SandboxPaths;
+use kapi_launch::{log, look};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -41,11 +41,14 @@ pub(super) fn budget(context: &Context, location: &SandboxPaths) -> Result<Exit,
             .filter(|line| line.kind == "used")
             .for_each(|line| used.add(&line.usage));
     }
+    let history = log::history(location).map_err(|error| Error::launch(&error))?;
+    let limits = history.request.map(|request| request.limits);
+    let limits = limits.unwrap_or_default();
     let ui = context.ui;
     match ui.format {
         Format::Json => ui.json(&json!({
             "id": known.record.id,
-            "budget": {"tokens": null, "usd_micros": null},
+            "budget": {"tokens": limits.tokens, "usd_micros": limits.usd_micros},
             "spent": {
                 "tokens": used.tokens(),
                 "usd_micros": used.usd_micros,
@@ -54,10 +57,12 @@ pub(super) fn budget(context: &Context, location: &SandboxPaths) -> Result<Exit,
         })),
         Format::Human => {
             let spent = amount::tokens(used.tokens());
-            ui.line(&super::row("tokens", &spent, None));
+            let limit = limits.tokens.map(amount::tokens);
+            ui.line(&super::row("tokens", &spent, limit));
             let spent = used.usd_micros.map(amount::usd);
             let spent = spent.unwrap_or_else(|| "unknown".to_owned());
-            ui.line(&super::row("money", &spent, None));
+            let limit = limits.usd_micros.map(amount::usd);
+            ui.line(&super::row("money", &spent, limit));
             ui.line(&format!("{:<8} {}", "disk", size(known.bytes)));
         }
     }

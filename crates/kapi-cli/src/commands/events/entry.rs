@@ -8,7 +8,7 @@ use serde_json::Value;
 pub(super) struct FeedEntry {
     /// The log.
     pub(super) stream: String,
-    /// Its place there, from 1; for a launch when it was last changed, in milliseconds.
+    /// Its place there, from 1.
     pub(super) seq: u64,
     /// When it was accepted, in milliseconds since the epoch.
     pub(super) at_ms: i64,

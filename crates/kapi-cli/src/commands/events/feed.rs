@@ -9,6 +9,8 @@ use std::path::PathBuf;
 use kapi_core::actor::Actor;
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::event::GoalEvent;
+use kapi_launch::event::LaunchEvent;
+use kapi_launch::log;
 use kapi_machine::logged::to_logged;
 use kapi_store::error::StoreError;
 use kapi_store::layout::{HomeLayout, project_key};
@@ -21,11 +23,11 @@ use serde_json::{Value, json};
 
 use crate::commands::events::cursor::{StreamMark, StreamMarks};
 use crate::commands::events::entry::FeedEntry;
-use crate::commands::events::launches;
 use crate::commands::events::spending::ProjectSpending;
 use crate::context::Context;
 use crate::error::{Error, chain};
 use crate::kernel::{ProjectKernel, failed};
+use crate::subject::launches::{here, is_of_task};
 use crate::{event_words, workflow};
 
 /// The stream of tasks and loops.
@@ -45,7 +47,7 @@ pub(super) struct Feed<'a> {
     spending: ProjectSpending,
     /// The queue, where it is on a cluster: its past is not told.
     cluster: Option<Queue<'a>>,
-    /// Of logs that were not opened yet, and of launches.
+    /// Of logs that were not opened yet.
     marks: StreamMarks,
 }
 
@@ -99,12 +101,7 @@ impl<'a> Feed<'a> {
         ];
         let streams = self.streams().unwrap_or_default();
         let of_logs = streams.into_iter().map(|stream| stream.log.dir);
-        let of_launches = launches::directories(self.context);
-        above
-            .into_iter()
-            .chain(of_logs)
-            .chain(of_launches)
-            .collect()
+        above.into_iter().chain(of_logs).collect()
     }
 
     /// Returns how far each log was read.
@@ -129,10 +126,6 @@ impl<'a> Feed<'a> {
             found.extend(in_time(entries));
         }
         found.extend(in_time(self.of_cluster()?));
-        if matches!(self.context.actor, Actor::Human { .. }) {
-            let changes = launches::changes(self.context, &mut self.marks)?;
-            found.extend(in_time(changes));
-        }
         // Stable, so that what was recorded at one time in one log stays in its order.
         found.sort_by_key(|(time, _)| *time);
         Ok(found.into_iter().map(|(_, entry)| entry).collect())
@@ -175,6 +168,19 @@ impl<'a> Feed<'a> {
         if self.cluster.is_none() {
             let dir = project.layout.kernel_dir();
             streams.push(of(KERNEL.to_owned(), None, KERNEL, dir));
+        }
+        if matches!(self.context.actor, Actor::Human { .. }) {
+            for location in here(self.context)? {
+                let id = location.id().as_str();
+                // What an attempt at a task does stands in the log of tasks.
+                if !is_of_task(id) {
+                    streams.push(FeedStream {
+                        name: format!("launch/{id}"),
+                        subject: Some(("launch", id.to_owned())),
+                        log: log::stream(&location),
+                    });
+                }
+            }
         }
         let home = HomeLayout::new(&self.context.home);
         let mut spend = of(SPEND.to_owned(), None, SPEND, home.state_dir().join(SPEND));
@@ -354,6 +360,10 @@ fn entry(stream: &FeedStream<'_>, record: &LogRecord) -> FeedEntry {
         Some(("workflow", _)) => {
             let logged = to_logged::<WorkflowEvent>(record).ok();
             logged.and_then(|logged| workflow::event_words::describe(&logged.event))
+        }
+        Some(("launch", _)) => {
+            let logged = to_logged::<LaunchEvent>(record).ok();
+            logged.map(|logged| logged.event.words())
         }
         Some(_) | None => of_task(record),
     };

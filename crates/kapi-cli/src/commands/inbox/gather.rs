@@ -1,11 +1,11 @@
-//! Gathers what waits for a person: goals, workflows, lessons, a queue from elsewhere.
+//! Gathers what waits for a person: goals, workflows, launches, lessons, a queue from elsewhere.
 //!
 //! Reads only. Oldest first; what nobody dated comes last.
 
 use kapi_workflow::record::workflows::Workflows;
 
 use crate::commands::inbox::item::WaitingItem;
-use crate::commands::inbox::{goals, kernel, workflows};
+use crate::commands::inbox::{goals, kernel, launches, workflows};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -28,6 +28,7 @@ pub(super) fn gather(context: &Context) -> Result<Vec<WaitingItem>, Error> {
         Err(error) => return Err(error),
     }
     items.extend(kernel::waiting(context)?);
+    items.extend(launches::waiting(context)?);
     items.sort_by_key(|item| item.view.since_ms.unwrap_or(i64::MAX));
     Ok(items)
 }

@@ -24,7 +24,7 @@ pub(super) fn waiting(
             ListingStatus::Known(entry) => entry,
             ListingStatus::Damaged(error) => {
                 let index = listed.id.reference();
-                items.push(damaged(&listed.id.to_string(), &index, &chain(error)));
+                items.push(damaged(&listed.id.to_string(), &index, &chain(error)).into());
                 continue;
             }
         };
@@ -56,7 +56,7 @@ const fn can_wait(status: GoalStatus) -> bool {
 }
 
 /// Returns something whose log cannot be trusted.
-pub(super) fn damaged(subject: &str, index: &str, fault: &str) -> WaitingItem {
+pub(super) fn damaged(subject: &str, index: &str, fault: &str) -> ItemContent {
     ItemContent {
         kind: "goal_damaged",
         subject: subject.to_owned(),
@@ -68,7 +68,6 @@ pub(super) fn damaged(subject: &str, index: &str, fault: &str) -> WaitingItem {
         change: Vec::new(),
         look: None,
     }
-    .into()
 }
 
 /// Returns something of which the last audit found that it cannot be trusted.

@@ -28,9 +28,10 @@ pub(super) fn waiting(
             WorkflowSummary::Known(entry) => entry,
             WorkflowSummary::Damaged(error) => {
                 let index = format!("{:03}", key.id.index());
-                let mut item = damaged(&key.to_string(), &index, &chain(error));
-                item.view.kind = "workflow_damaged";
-                items.push(item);
+                items.push(WaitingItem::from(ItemContent {
+                    kind: "workflow_damaged",
+                    ..damaged(&key.to_string(), &index, &chain(error))
+                }));
                 continue;
             }
         };

@@ -14,6 +14,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::subject::launches::sandboxes;
+use crate::subject::launches::standing::end_abandoned;
 
 /// Options of `kapi sandbox list`.
 #[derive(Debug, Clone, clap::Args)]
@@ -48,6 +49,7 @@ pub(crate) fn run(context: &Context, _args: &Args) -> Result<Exit, Error> {
     let listed = look::list(&sandboxes(context)).map_err(|error| Error::launch(&error))?;
     let mut views = Vec::new();
     for listed in &listed {
+        end_abandoned(context, &listed.location)?;
         match &listed.found {
             Ok(known) => views.push((
                 view(known, listed.location.dir().display().to_string()),

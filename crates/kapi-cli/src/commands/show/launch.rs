@@ -2,12 +2,16 @@
 //!
 //! What it changed is listed once its agent has ended: until then it still changes.
 
-use kapi_core::text::counted;
+use kapi_core::text::{counted, shortened};
+use kapi_core::usage::Usage;
+use kapi_launch::event::LaunchHistory;
 use kapi_launch::finish::ChangedPathView;
 use kapi_launch::look::SandboxDetails;
 use kapi_launch::paths::SandboxPaths;
-use kapi_launch::record::WorkState;
-use kapi_launch::{look, merge};
+use kapi_launch::record::{LaunchState, WorkState};
+use kapi_launch::{log, look, merge};
+use kapi_run::spending::usage_meter::UsageLimits;
+use kapi_status::file::ErrorClass;
 use kapi_sys::clock::Clock as _;
 use serde::Serialize;
 
@@ -17,8 +21,11 @@ use crate::commands::sandbox::list::{self, SandboxView};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::subject::launches::standing::end_abandoned;
 use crate::ui::Format;
 
+/// Characters of the task that are shown to a person.
+const TASK_CHARS_MAX: usize = 200;
 /// How many paths are shown to a person.
 const PATHS_MAX: usize = 20;
 
@@ -30,6 +37,14 @@ struct LaunchShowView<'a> {
     sandbox: SandboxView,
     /// Who has it now.
     holder: Option<&'a str>,
+    /// What its agent was told; unknown where an earlier Kapi launched it.
+    task: Option<&'a str>,
+    /// The most the last launch may use.
+    limits: Option<UsageLimits>,
+    /// What its launches that have ended used.
+    used: Usage,
+    error_class: Option<ErrorClass>,
+    advice: Option<&'a str>,
     /// What differs from its start; nothing while somebody has it.
     paths: &'a [ChangedPathView],
     next: &'a [String],
@@ -38,23 +53,38 @@ struct LaunchShowView<'a> {
 /// Shows a launch.
 pub(crate) fn show(context: &Context, location: &SandboxPaths) -> Result<Exit, Error> {
     context.require_human("access sandboxes from outside")?;
+    end_abandoned(context, location)?;
     let known = look::known(location).map_err(|error| Error::launch(&error))?;
+    let history = log::history(location).unwrap_or_else(|error| {
+        context
+            .ui
+            .say(&format!("warning: failed to {}.", error.message));
+        LaunchHistory::default()
+    });
     let holder = location.holder().map_err(|error| Error::launch(&error))?;
     let changed = match &holder {
         Some(_) => Vec::new(),
         None => changed(context, location),
     };
-    let next = next(&known, holder.is_some());
+    let next = next(&known, &history, holder.is_some());
     match context.ui.format {
         Format::Json => context.ui.json(&LaunchShowView {
             kind: "launch",
             sandbox: list::view(&known, location.dir().display().to_string()),
             holder: holder.as_deref(),
+            task: history
+                .request
+                .as_ref()
+                .map(|request| request.task.as_str()),
+            limits: history.request.as_ref().map(|request| request.limits),
+            used: history.used,
+            error_class: known.record.error_class,
+            advice: known.record.advice.as_deref(),
             paths: &changed,
             next: &next,
         }),
         Format::Human => {
-            human(context, &known, holder.as_deref());
+            human(context, &known, &history, holder.as_deref());
             paths(context, &known, &changed);
             for command in &next {
                 context.ui.line(&format!("  next      {command}"));
@@ -79,12 +109,15 @@ fn changed(context: &Context, location: &SandboxPaths) -> Vec<ChangedPathView> {
     }
 }
 
-fn human(context: &Context, known: &SandboxDetails, holder: Option<&str>) {
+fn human(context: &Context, known: &SandboxDetails, history: &LaunchHistory, holder: Option<&str>) {
     let (ui, record) = (context.ui, &known.record);
     ui.line(&format!("Launch {} is {}.", record.id, known.state));
     let row = |key: &str, text: &str| ui.line(&format!("  {key:<9} {text}"));
     row("project", &record.project.display().to_string());
     row("agent", &record.agent);
+    if let Some(request) = &history.request {
+        row("task", &shortened(&request.task, TASK_CHARS_MAX));
+    }
     if let Some(holder) = holder {
         row("held by", holder);
     }
@@ -93,6 +126,12 @@ fn human(context: &Context, known: &SandboxDetails, holder: Option<&str>) {
     }
     if let Some(error) = &record.error {
         row("because", error);
+    }
+    if let Some(advice) = &record.advice {
+        row("advice", advice);
+    }
+    if let Some(cost) = amount::cost(&history.used) {
+        row("used", &cost);
     }
     if let Some(branch) = &record.branch {
         let commit = branch.commit.as_deref().map(crate::contract::short);
@@ -130,7 +169,7 @@ fn paths(context: &Context, known: &SandboxDetails, changed: &[ChangedPathView])
     }
 }
 
-fn next(known: &SandboxDetails, is_held: bool) -> Vec<String> {
+fn next(known: &SandboxDetails, history: &LaunchHistory, is_held: bool) -> Vec<String> {
     let (record, id) = (&known.record, &known.record.id);
     if is_held {
         return vec![
@@ -139,10 +178,19 @@ fn next(known: &SandboxDetails, is_held: bool) -> Vec<String> {
             format!("kapi cancel launch/{id}"),
         ];
     }
-    let mut next = vec![
+    let mut next = Vec::new();
+    let is_resumable = history
+        .request
+        .as_ref()
+        .is_some_and(|request| !request.command.is_empty());
+    let has_ended_well = record.state == LaunchState::Finished && record.exit_code == Some(0);
+    if is_resumable && !has_ended_well {
+        next.push(format!("kapi resume launch/{id}"));
+    }
+    next.extend([
         format!("kapi diff launch/{id}"),
         format!("kapi log launch/{id}"),
-    ];
+    ]);
     match (&record.branch, record.work) {
         (Some(branch), WorkState::Committed) if branch.commit.is_some() => {
             next.push(format!("git merge {}", branch.name));

@@ -14,6 +14,7 @@ use kapi_launch::plan::{Conduct, LaunchPlan, ModeChoice};
 use kapi_launch::run::LaunchResult;
 use kapi_launch::{merge, run};
 use kapi_machine::watch::{Activity, unlimited};
+use kapi_run::spending::usage_meter::UsageLimits;
 use kapi_status::rules::mapping::Mapping;
 use kapi_store::layout::project_key;
 use kapi_sys::clock::{Clock as _, monotonic_ms};
@@ -147,6 +148,8 @@ fn plan(
         conduct: Conduct::Headless,
         commit_message: String::new(),
         deadline_ms: DEADLINE_MS,
+        limits: UsageLimits::default(),
+        command: Vec::new(),
         project: dir,
     })
 }

@@ -129,7 +129,7 @@ mod tests {
         // before there were workflows; it is kept for them, and finds no workflow.
         let resume = root.find_subcommand("resume").unwrap();
         let about = resume.get_about().unwrap().to_string();
-        assert_eq!(about, "Resume a goal");
+        assert_eq!(about, "Resume a goal or a launch");
     }
 
     #[test]

@@ -1,0 +1,43 @@
+//! Auditing launches: the log of each sandbox, the file that follows from it, and the files of its runs.
+//!
+//! Only a person's: an agent sees no sandbox from outside.
+
+use kapi_goal::record::reference::SubjectKind;
+use kapi_launch::log;
+use kapi_launch::paths::SandboxPaths;
+
+use super::AuditRow;
+use crate::context::Context;
+use crate::error::Error;
+use crate::subject::launches::{find, here, is_of_task};
+
+/// Returns the launches of the project at hand.
+pub(super) fn all(context: &Context) -> Result<Vec<SandboxPaths>, Error> {
+    if context.require_human("audit launches").is_err() {
+        return Ok(Vec::new());
+    }
+    let mut found = here(context)?;
+    // What an attempt at a task did stands in the log of tasks.
+    found.retain(|location| !is_of_task(location.id().as_str()));
+    Ok(found)
+}
+
+/// Returns the launch that a reference names as one.
+pub(super) fn named(context: &Context, reference: &str) -> Result<Option<SandboxPaths>, Error> {
+    let Some((SubjectKind::Launch, id)) = SubjectKind::of(reference) else {
+        return Ok(None);
+    };
+    context.require_human("audit launches")?;
+    find(context, id, None).map(Some)
+}
+
+/// Audits launches. One that an earlier Kapi launched has no log.
+pub(super) fn rows(launches: &[SandboxPaths]) -> Result<Vec<AuditRow>, Error> {
+    let mut rows = Vec::new();
+    for location in launches {
+        let audit = log::audit(location).map_err(|error| Error::launch(&error))?;
+        let name = format!("launch/{}", location.id().as_str());
+        rows.extend(audit.map(|audit| super::row(name, &audit)));
+    }
+    Ok(rows)
+}

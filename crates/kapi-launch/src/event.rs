@@ -1,0 +1,173 @@
+//! What happens in a sandbox, as it stands in its log, and what is known of it by that.
+//!
+//! Each event that changes what is known holds all of it, so folding applies no rule. Knows no file.
+
+use kapi_core::evidence::EvidenceFile;
+use kapi_core::text::{agent_name, counted, shortened};
+use kapi_core::usage::Usage;
+use kapi_machine::logged::EventRecord;
+use kapi_machine::machine::Machine;
+use kapi_run::spending::usage_meter::UsageLimits;
+use serde::{Deserialize, Serialize};
+
+use super::record::SandboxRecord;
+
+/// Characters of a task in a line.
+const TASK_CHARS_MAX: usize = 200;
+
+/// What a launch was asked to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LaunchRequest {
+    /// What its agent was told.
+    pub task: String,
+    /// The words of the command line that launches it again, without the task; none where it was not
+    /// a command line that launched it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// The most it may use.
+    #[serde(default)]
+    pub limits: UsageLimits,
+    /// The longest its agent may take, in milliseconds.
+    pub deadline_ms: u64,
+}
+
+/// What happens in a sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    tag = "type",
+    content = "data",
+    rename_all = "snake_case",
+    deny_unknown_fields
+)]
+pub enum LaunchEvent {
+    /// A launch began.
+    Launched {
+        /// What is known of the sandbox now.
+        sandbox: Box<SandboxRecord>,
+        /// What was asked for.
+        request: Box<LaunchRequest>,
+    },
+    /// A run is over, and left these files.
+    RunRecorded {
+        /// Its directory below those of all runs.
+        run: String,
+        /// Its files.
+        files: Vec<EvidenceFile>,
+        /// What it used.
+        used: Usage,
+    },
+    /// The work is on its branch, and is about to be pushed.
+    Committed {
+        /// What is known of the sandbox now.
+        sandbox: Box<SandboxRecord>,
+    },
+    /// A launch came to its end.
+    Ended {
+        /// What is known of the sandbox now.
+        sandbox: Box<SandboxRecord>,
+    },
+    /// A program of the person's was started in it.
+    Entered {
+        /// What is known of the sandbox now.
+        sandbox: Box<SandboxRecord>,
+    },
+    /// That program has ended.
+    Left {
+        /// What is known of the sandbox now.
+        sandbox: Box<SandboxRecord>,
+    },
+    /// Work was taken over into the project.
+    Merged {
+        /// What is known of the sandbox now.
+        sandbox: Box<SandboxRecord>,
+    },
+    /// The files of its runs are removed because a person asked.
+    RunsRemoved,
+}
+
+/// What is known of a sandbox by its log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LaunchHistory {
+    /// It, as it is now.
+    pub sandbox: Option<SandboxRecord>,
+    /// It, as it was before the last change: what a power cut can leave in its file.
+    pub before: Option<SandboxRecord>,
+    /// What the last launch was asked to do.
+    pub request: Option<LaunchRequest>,
+    /// What its launches used.
+    pub used: Usage,
+}
+
+/// The machine of a sandbox.
+#[derive(Debug)]
+pub struct LaunchMachine;
+
+impl Machine for LaunchMachine {
+    type State = LaunchHistory;
+    type Event = LaunchEvent;
+    const EVENT: &'static str = "an event of a launch";
+    const STATE: &'static str = "a launch";
+
+    fn evolve(state: &mut LaunchHistory, logged: &EventRecord<LaunchEvent>) {
+        match &logged.event {
+            LaunchEvent::Launched { sandbox, request } => {
+                state.request = Some((**request).clone());
+                state.know(sandbox);
+            }
+            LaunchEvent::RunRecorded { used, .. } => state.used.add(used),
+            LaunchEvent::Committed { sandbox }
+            | LaunchEvent::Ended { sandbox }
+            | LaunchEvent::Entered { sandbox }
+            | LaunchEvent::Left { sandbox }
+            | LaunchEvent::Merged { sandbox } => state.know(sandbox),
+            LaunchEvent::RunsRemoved => {}
+        }
+    }
+}
+
+impl LaunchHistory {
+    fn know(&mut self, sandbox: &SandboxRecord) {
+        self.before = self.sandbox.replace(sandbox.clone());
+    }
+}
+
+impl LaunchEvent {
+    /// Returns what happened, in words for people.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::Launched { sandbox, request } => format!(
+                "launch {} of {} began: {}",
+                sandbox.launches,
+                agent_name(&sandbox.agent),
+                shortened(&request.task, TASK_CHARS_MAX)
+            ),
+            Self::RunRecorded { run, files, .. } => {
+                format!("run {run} left {}", counted(files.len(), "file"))
+            }
+            Self::Committed { sandbox } => match &sandbox.branch {
+                Some(branch) => format!("committed on branch {}", branch.holder()),
+                None => "committed".to_owned(),
+            },
+            Self::Ended { sandbox } => {
+                let code = sandbox.exit_code.unwrap_or_default();
+                match &sandbox.error {
+                    Some(error) => format!("ended with exit code {code}: {error}"),
+                    None => format!("ended with exit code {code}"),
+                }
+            }
+            Self::Entered { .. } => "the person started a program in it".to_owned(),
+            Self::Left { .. } => "that program ended".to_owned(),
+            Self::Merged { sandbox } => match sandbox.n_changed {
+                0 => "all changes were taken over".to_owned(),
+                n => format!("changes were taken over, {n} are left"),
+            },
+            Self::RunsRemoved => "the files of its runs were removed".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
