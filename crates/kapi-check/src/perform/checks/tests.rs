@@ -49,6 +49,8 @@ fn a_monorepo_has_its_projects_and_their_members_are_none() {
         ),
         ("crates/a/Cargo.toml", "[package]"),
         ("fuzz/Cargo.toml", "[package]"),
+        ("probe/Cargo.toml", "[package]\n[workspace]"),
+        ("probe/part/Cargo.toml", "[package]"),
         ("web/package.json", r#"{"workspaces":["packages/*"]}"#),
         ("web/pnpm-lock.yaml", ""),
         ("web/packages/one/pnpm-lock.yaml", ""),
@@ -64,6 +66,7 @@ fn a_monorepo_has_its_projects_and_their_members_are_none() {
     let all = [
         ": rust",
         "fuzz: rust",
+        "probe: rust",
         "services/api: go",
         "services/tool: python",
         "web: node-pnpm",
@@ -71,6 +74,7 @@ fn a_monorepo_has_its_projects_and_their_members_are_none() {
     assert_eq!(found_in(top.path(), ""), all);
     // A member's project is its workspace.
     assert_eq!(found_in(top.path(), "crates/a"), all);
+    assert_eq!(found_in(top.path(), "probe/part"), ["probe: rust"]);
     assert_eq!(found_in(top.path(), "web/packages/one"), ["web: node-pnpm"]);
     assert_eq!(found_in(top.path(), "services/api"), ["services/api: go"]);
     // Between the projects, the nearest above is meant.

@@ -3,7 +3,7 @@
 //! In one directory the first profile of the table that provides a verb wins. A directory that a
 //! workspace further up takes in is no project of its own.
 
-use super::directory::Directory;
+use super::directory::{Directory, WorkspaceNotation};
 use super::profile::{CheckProfile, CheckProfiles, CheckStep};
 use super::{Check, CheckChoice, CheckVerb, ProjectRoot, makefile, mise};
 use crate::rules::proof::ecosystem::EcosystemTable;
@@ -94,8 +94,11 @@ fn has_content(profile: &CheckProfile, directory: &Directory) -> bool {
 fn is_covered(profile: &CheckProfile, directory: &Directory, above: &[&Directory]) -> bool {
     let is_apart = directory.has_any(&profile.apart)
         || profile.workspace.is_some_and(|workspace| {
-            // A workspace in a workspace is one of its own where the outer does not name it.
-            directory.is_workspace(workspace) && !is_declared(profile, directory, above)
+            // A workspace in a workspace is one of its own where the outer does not name it; Cargo
+            // takes none in, whatever is named.
+            let takes_none_in = workspace == WorkspaceNotation::Cargo;
+            directory.is_workspace(workspace)
+                && (takes_none_in || !is_declared(profile, directory, above))
         });
     if is_apart {
         return false;

@@ -520,8 +520,8 @@ fn members_of_a_workspace_are_no_projects_of_their_own() {
         cargo("other", &["**"]),
         directory("other/b", &[("Cargo.toml", "")]),
     ]);
-    // A workspace that lies in another and is a member of it is the outer's business.
-    assert_eq!(found, [": rust", "fuzz: rust"]);
+    // A workspace that lies in another is one of its own: Cargo has no workspace as a member.
+    assert_eq!(found, [": rust", "fuzz: rust", "other: rust"]);
     let node = declaring(
         directory("", &[("package-lock.json", "")]),
         WorkspaceNotation::Node,
