@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::Duration;
 
+use kapi_core::quote::shell_word;
 use kapi_sys::process::ProcessEnd;
 
 use self::answer::{pull_request_url, tip_of, without_credentials};
@@ -173,15 +174,6 @@ impl PushPlan<'_> {
         let words = ["git", "-C", &top_level, "push", self.remote.name, &refspec];
         words.map(shell_word).join(" ")
     }
-}
-
-/// Returns a word as a shell takes it literally.
-pub(crate) fn shell_word(word: &str) -> String {
-    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-:@+=".contains(&b);
-    if !word.is_empty() && word.bytes().all(is_plain) {
-        return word.to_owned();
-    }
-    ["'", &word.replace('\'', r"'\''"), "'"].concat()
 }
 
 impl Repository {
@@ -435,7 +427,7 @@ fn is_relative_path(address: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_relative_path, shell_word};
+    use super::is_relative_path;
 
     #[test]
     fn a_path_is_told_from_a_host() {
@@ -453,12 +445,5 @@ mod tests {
         ] {
             assert!(!is_relative_path(other), "{other}");
         }
-    }
-
-    #[test]
-    fn words_are_quoted_for_a_shell_when_they_have_to_be() {
-        assert_eq!(shell_word("feat/x:feat/x"), "feat/x:feat/x");
-        assert_eq!(shell_word("it's $HOME"), r"'it'\''s $HOME'");
-        assert_eq!(shell_word(""), "''");
     }
 }

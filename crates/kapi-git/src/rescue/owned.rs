@@ -6,11 +6,12 @@
 use std::fs;
 use std::path::Path;
 
+use kapi_core::quote::shell_word;
+
 use super::{RescueError, RescueName, RescuedCommit};
 use crate::command::GitError;
 use crate::id::{CommitId, RefPart};
 use crate::owned_dir;
-use crate::push::shell_word;
 use crate::ref_name::branch_ref;
 use crate::repository::{Head, Repository};
 use crate::workspace::{GitWorkspace, WorkspaceOrigin, goal_ref};
