@@ -34,6 +34,7 @@ use crate::contract::flags::{Args, Openness, STALL_AFTER, TURN_TIMEOUT_MS, VERIF
 use crate::contract::judge::JudgeParticipants;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::subdirectory::Subdirectory;
 use crate::{amount, container, delivery, naming};
 
 /// Who says what a contract leaves open.
@@ -47,7 +48,7 @@ enum ContractDrafter {
     Proposal,
     /// The model of the person's own session fills it in and works on it, in their checkout.
     Session,
-    /// The person, for sessions of their own agent in their checkout.
+    /// The person, for sessions of their own agent in their checkout; says all of it from the top.
     Gate,
 }
 
@@ -57,6 +58,14 @@ impl ContractDrafter {
         match self {
             Self::Session | Self::Gate => WorkPlace::Session,
             Self::Person | Self::Setup | Self::Proposal => WorkPlace::Workspace,
+        }
+    }
+
+    /// Tells whether commands and patterns are meant where they were typed, and not from the top.
+    const fn is_typed_here(self) -> bool {
+        match self {
+            Self::Person | Self::Setup | Self::Session => true,
+            Self::Proposal | Self::Gate => false,
         }
     }
 
@@ -117,16 +126,20 @@ fn draw_up(
     drafted: ContractDrafter,
 ) -> Result<ContractDraft, Error> {
     flags.race.check_no_race()?;
+    let outside = context.grants(&Config::unconfigured());
+    let survey =
+        RepositorySurvey::of(&outside, &context.cwd).map_err(|failure| Error::world(&failure))?;
+    let root = survey.root();
+    let typed = drafted
+        .is_typed_here()
+        .then(|| flags.from_top(&Subdirectory::of(&context.cwd, &root)));
+    let flags = typed.as_ref().unwrap_or(flags);
     let filled = file::filled(context, flags)?;
     let args = &filled.args;
     if args.intent.trim().is_empty() {
         return Err(Error::usage("no task was given")
             .with_hint("give one: `kapi run \"<task>\" --verify \"<command>\"`."));
     }
-    let outside = context.grants(&Config::unconfigured());
-    let survey =
-        RepositorySurvey::of(&outside, &context.cwd).map_err(|failure| Error::world(&failure))?;
-    let root = survey.root();
     let mut config = context.config(Some(&root))?;
     let mut notes = Vec::new();
     let base = if drafted.place() == WorkPlace::Session {

@@ -52,6 +52,7 @@ mod persons_program;
 mod profile;
 mod progress;
 mod report;
+mod subdirectory;
 mod subject;
 mod tool_service;
 mod trust;

@@ -33,6 +33,7 @@ use crate::contract::flags::{CheckFlags, ISOLATION, Network, PROOF, Sandbox};
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::profile::flags;
+use crate::subdirectory::{Subdirectory, run_in};
 use crate::ui::Ui;
 use crate::{amount, command_line, container, driving, help};
 
@@ -124,6 +125,7 @@ fn proof_of(context: &Context, args: &Args) -> Result<Option<ChangeProof>, Error
     let interrupts = driving::interrupts()?;
     let cancel = interrupts.cancel();
     let ui = context.ui;
+    let here = Subdirectory::of(&context.cwd, &root);
     let verify = if args.verify.is_empty() {
         let proposed = proposed(context, &root, (level, network))?;
         for command in &proposed {
@@ -133,14 +135,14 @@ fn proof_of(context: &Context, args: &Args) -> Result<Option<ChangeProof>, Error
         }
         proposed
     } else {
-        args.verify.clone()
+        here.commands(&args.verify)
     };
     let state = HomeLayout::new(&context.home);
     let mut request = ProofRequest {
         target: args.change.clone(),
         base: args.base.clone(),
         verify,
-        protect: args.protect.clone(),
+        protect: here.patterns(&args.protect),
         hidden: args.hidden.as_ref().map(|dir| context.cwd.join(dir)),
         policy: args.checks.policy(),
         timeout_ms: args.timeout.unwrap_or(TIMEOUT_MS),
@@ -281,10 +283,5 @@ pub(crate) fn command(planned: &PlannedCheck) -> Option<String> {
         return None;
     }
     let check = &planned.check;
-    Some(if check.root.is_empty() {
-        check.command.clone()
-    } else {
-        let quoted = check.root.replace('\'', "'\\''");
-        format!("cd '{quoted}' && {}", check.command)
-    })
+    Some(run_in(&check.root, &check.command))
 }

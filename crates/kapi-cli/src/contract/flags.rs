@@ -19,6 +19,7 @@ use crate::config::grant::{LEVEL_DEFAULT, NETWORK_DEFAULT};
 use crate::config::notify::NotifyArgs;
 use crate::contract::flags::names::{GoalTypeName, PhaseName, RemindersName, parse_surface};
 use crate::error::Error;
+use crate::subdirectory::Subdirectory;
 use crate::{amount, help};
 
 /// Milliseconds one agent turn may take when nothing else was said.
@@ -147,6 +148,18 @@ pub(crate) struct Args {
 }
 
 /// What checks are held to, as options.
+impl Args {
+    /// Returns the same with commands and patterns that were typed in a subdirectory said from the
+    /// project's top.
+    pub(super) fn from_top(&self, here: &Subdirectory) -> Self {
+        Self {
+            verify: here.commands(&self.verify),
+            protect: here.patterns(&self.protect),
+            ..self.clone()
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 #[command(next_help_heading = PROOF)]
 pub(crate) struct CheckFlags {

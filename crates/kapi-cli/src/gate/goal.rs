@@ -20,6 +20,7 @@ use crate::contract::flags::Args;
 use crate::contract::{self, ContractDraft, approval};
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::subdirectory::Subdirectory;
 
 /// How often an agent is held in a row when nothing else was said. Claude Code lets go by itself after
 /// eight.
@@ -121,6 +122,7 @@ fn arguments(
     let matches = command.try_get_matches_from(["kapi", "--", &terms.task]);
     let args = matches.and_then(|matches| Args::from_arg_matches(&matches));
     let mut args = args.map_err(|error| Error::usage(error.to_string()))?;
+    let here = Subdirectory::of(&context.cwd, &checkout.root);
     args.verify = if terms.verify.is_empty() {
         let tests = prove::own_tests(context, &checkout.root);
         tests.map_err(|error| {
@@ -130,9 +132,9 @@ fn arguments(
             )
         })?
     } else {
-        terms.verify.clone()
+        here.commands(&terms.verify)
     };
-    args.protect.clone_from(&terms.protect);
+    args.protect = here.patterns(&terms.protect);
     args.ask_before.clone_from(&terms.ask_before);
     args.agent = Some(terms.agent.as_deref().unwrap_or(AGENT_DEFAULT).to_owned());
     args.judge = Some(terms.judge.as_deref().unwrap_or(JUDGE_DEFAULT).to_owned());

@@ -94,6 +94,7 @@ mod setup;
 mod spec_consent;
 mod spec_journey;
 mod spend;
+mod subdirectory;
 mod surface;
 mod sweeping;
 mod terminal;

@@ -17,6 +17,7 @@ use crate::contract::flags::CheckFlags;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::kernel::{self, ProjectKernel, failed};
+use crate::subdirectory::Subdirectory;
 use crate::{amount, delivery};
 
 /// Characters of a prompt's first line that describe a task that nobody described.
@@ -154,6 +155,7 @@ fn ask<'p>(
     origin: TaskOrigin,
 ) -> TaskAsk<'p> {
     let described = args.description.clone();
+    let here = Subdirectory::of(&kernel.context.cwd, kernel.project.layout.root());
     let key = match (&args.key, args.again) {
         (Some(key), _) => KeyAsk::Given(key.clone()),
         (None, true) => KeyAsk::None,
@@ -188,8 +190,8 @@ fn ask<'p>(
         },
         key,
         retry,
-        verify: args.verify.clone(),
-        protect: args.protect.clone(),
+        verify: here.commands(&args.verify),
+        protect: here.patterns(&args.protect),
         checks: args.checks.policy(),
         origin,
         depth: 0,
