@@ -9,6 +9,8 @@ use crate::rules::phase::{PercentRange, StatusPhase, ToolCategory};
 const PERMILLE: u16 = 10;
 /// The share of the way to a range's end that one call goes.
 const STEP_SHARE: u16 = 10;
+/// Where tests begin, in thousandths.
+const TESTED: u16 = 600;
 /// The most that anything but the end of a run reaches.
 const PERCENT_MAX: u8 = 99;
 
@@ -107,6 +109,13 @@ impl RunProgress {
         let end = range.max().min(self.phase.range().max()).min(PERCENT_MAX);
         let begin = range.min().min(end);
         let (begin, end) = (u16::from(begin) * PERMILLE, u16::from(end) * PERMILLE);
+        // Who commits before anything was tested goes on working: that is not near the end.
+        let is_early = category == ToolCategory::Committing && self.permille < TESTED;
+        let begin = if is_early {
+            begin.min(self.permille.midpoint(TESTED))
+        } else {
+            begin
+        };
         if self.permille < begin {
             self.permille = begin;
         } else if self.permille < end {
@@ -270,6 +279,20 @@ mod tests {
             ("complete", 100),
         ];
         assert_eq!(seen, promised);
+    }
+
+    #[test]
+    fn an_early_commit_is_not_near_the_end() {
+        let mut progress = RunProgress::new();
+        let mut call = |category: ToolCategory| {
+            progress.tool(category, category.range());
+            progress.percent()
+        };
+        assert_eq!(call(ToolCategory::Implementing), 35);
+        assert_eq!(call(ToolCategory::Committing), 47);
+        assert_eq!(call(ToolCategory::Implementing), 48);
+        assert_eq!(call(ToolCategory::Testing), 60);
+        assert_eq!(call(ToolCategory::Committing), 85);
     }
 
     #[test]
