@@ -1,5 +1,6 @@
 //! Removing what a launch made in the repository, with anything unsaved kept first.
 
+use kapi_git::id::CommitId;
 use kapi_git::rescue::{RescueName, Signature};
 use kapi_run::host_grants::HostGrants;
 use kapi_run::repository_session;
@@ -71,7 +72,14 @@ pub(crate) fn retire(
         .into_iter()
         .filter(|found| found.name.starts_with(&prefix))
         .collect();
+    let start = repository_session::commit_id(&branch.start)?;
+    let tree = |commit: &CommitId| repository.tree_of(commit).map_err(|error| failed(&error));
+    let beginning = tree(&start)?;
     for found in &refs {
+        // What is as it began is no work to be brought back.
+        if tree(&found.commit)? == beginning {
+            continue;
+        }
         // Asked for no branch at all, so that the branch itself counts as holding it.
         let state = repository.state(&found.commit, "");
         if !state.map_err(|error| failed(&error))?.is_held() {

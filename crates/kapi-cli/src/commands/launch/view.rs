@@ -108,8 +108,7 @@ pub(crate) fn preview(ui: Ui, plan: &LaunchPlan, preview: &LaunchPreview) {
     ));
     ui.line(&format!("  project   {}", plan.project.display()));
     ui.line(&format!(
-        "  mode      {}, {}",
-        mode_word(preview.mode),
+        "  files     {}",
         made_word(preview.made, branch.is_some())
     ));
     ui.line(&format!("  level     {}", plan.level));
@@ -246,17 +245,10 @@ fn view<'a>(plan: &LaunchPlan, launched: &'a LaunchResult, notes: &'a [String]) 
     }
 }
 
-pub(crate) const fn mode_word(mode: SandboxMode) -> &'static str {
-    match mode {
-        SandboxMode::Worktree => "worktree",
-        SandboxMode::Overlay => "overlay",
-    }
-}
-
 const fn made_word(made: WorkspaceKind, has_branch: bool) -> &'static str {
     match made {
         WorkspaceKind::Layer if has_branch => "a copy-on-write layer over the files of its commit",
         WorkspaceKind::Layer => "a copy-on-write layer over the project",
-        WorkspaceKind::Checkout => "its own checkout",
+        WorkspaceKind::Checkout => "a git worktree of its own",
     }
 }

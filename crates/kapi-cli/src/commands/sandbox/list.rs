@@ -8,7 +8,6 @@ use kapi_sys::clock::Clock as _;
 use serde::Serialize;
 
 use super::super::launch::is_json;
-use super::super::launch::view::mode_word;
 use crate::amount;
 use crate::context::Context;
 use crate::error::Error;
@@ -76,14 +75,14 @@ pub(crate) fn run(context: &Context, _args: &Args) -> Result<Exit, Error> {
     }
     let now_ms = context.clock.now_ms();
     context.ui.line(&row([
-        "ID", "STATE", "MODE", "LEVEL", "CHANGED", "SIZE", "AGE", "BRANCH", "PROJECT",
+        "ID", "STATE", "FILES", "LEVEL", "CHANGED", "SIZE", "AGE", "BRANCH", "PROJECT",
     ]));
     for (view, known) in &views {
         let age = u64::try_from(now_ms - known.record.updated_at_ms).unwrap_or_default();
         context.ui.line(&row([
             &view.id,
             view.state,
-            mode_word(view.mode),
+            files_word(view.workspace),
             &view.level,
             &view.changed.to_string(),
             &size(view.bytes),
@@ -120,6 +119,14 @@ pub(crate) fn view(known: &SandboxDetails, sandbox: String) -> SandboxView {
         pushed: branch.and_then(|branch| branch.pushed.clone()),
         pr_url: branch.and_then(|branch| branch.pr_url.clone()),
         sandbox,
+    }
+}
+
+/// Returns where the files of a sandbox are, in a word.
+const fn files_word(workspace: WorkspaceKind) -> &'static str {
+    match workspace {
+        WorkspaceKind::Layer => "layer",
+        WorkspaceKind::Checkout => "worktree",
     }
 }
 
