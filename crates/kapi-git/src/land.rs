@@ -5,6 +5,7 @@
 //! and swap. Knows nothing of tasks.
 
 pub mod bring;
+pub mod brought_in;
 pub mod clashes;
 pub mod merge;
 pub mod reapply;

@@ -94,7 +94,7 @@ pub(crate) fn run(
     let asked = AgentRequest {
         kind: &plan.agent,
         settings: &plan.settings,
-        prompt: &prompt(plan),
+        prompt: &prompt(plan, record),
         session: None,
         turn: 1,
         run_id: &run_id,
@@ -224,15 +224,20 @@ pub(crate) fn environment(
     env
 }
 
-fn prompt(plan: &LaunchPlan) -> String {
+fn prompt(plan: &LaunchPlan, record: &SandboxRecord) -> String {
+    let merging = record.branch.as_ref().and_then(|it| it.merging.as_ref());
+    let task = match merging {
+        Some(merge) => format!("{}\n\n{}", plan.prompt.trim_end(), merge.instruction()),
+        None => plan.prompt.clone(),
+    };
     match plan.agent {
-        AgentKind::Command(_) => format!("{}\n\n{PROGRESS_INSTRUCTION}\n", plan.prompt.trim_end()),
+        AgentKind::Command(_) => format!("{}\n\n{PROGRESS_INSTRUCTION}\n", task.trim_end()),
         AgentKind::Claude
         | AgentKind::Codex
         | AgentKind::Gemini
         | AgentKind::Pi
         | AgentKind::Acp(_)
-        | AgentKind::Script(_) => plan.prompt.clone(),
+        | AgentKind::Script(_) => task,
     }
 }
 

@@ -18,11 +18,12 @@ use super::context::LaunchHandlers;
 use super::error::{LaunchError, LaunchErrorKind};
 use super::event::{LaunchEvent, LaunchRequest};
 use super::inputs::LaunchInputs;
+use super::merging::MergeSite;
 use super::paths::SandboxPaths;
 use super::plan::{BranchPlan, LaunchPlan, ModeChoice};
 use super::record::{BranchRecord, LaunchState, SandboxRecord, VERSION, WorkState, WorkspaceKind};
 use super::removal::{kept_notes, retire};
-use super::{foreign, log, ports, prepare, shown};
+use super::{foreign, log, merging, ports, prepare, shown};
 
 /// Hexadecimal digits of a project's key that its refs repeat.
 const KEY_DIGITS: usize = 12;
@@ -132,6 +133,18 @@ fn go_on(
         );
         return Err(LaunchError::new(LaunchErrorKind::Denied, message, hint));
     }
+    let is_merging = earlier
+        .branch
+        .as_ref()
+        .is_some_and(|it| it.merging.is_some());
+    if asked.is_some_and(|branch| branch.merge.is_some()) && !is_merging {
+        let message = format!("sandbox {id} contains work that is not committed yet");
+        let hint = format!(
+            "launch it again without `--merge` first, or remove the work with `kapi sandbox \
+             discard {id}`."
+        );
+        return Err(LaunchError::new(LaunchErrorKind::Denied, message, hint));
+    }
     if !is_same {
         let message = format!("sandbox {id} contains work of another launch");
         return Err(LaunchError::new(LaunchErrorKind::Denied, message, hint));
@@ -214,7 +227,19 @@ pub(crate) fn settle(
             }
             branch
         }
-        (false, Some(beginning), Some(asked)) => Some(new_branch(plan, asked, beginning, launches)),
+        (false, Some(beginning), Some(asked)) => {
+            let mut branch = new_branch(plan, asked, beginning, launches);
+            if let (Some(revision), Some(repo)) = (&asked.merge, &scene.repo) {
+                let at = MergeSite {
+                    grants,
+                    plan,
+                    repo,
+                    stage,
+                };
+                merging::begin(&at, revision, &mut branch)?;
+            }
+            Some(branch)
+        }
         (false, _, _) => None,
     };
     let below = scene.repo.as_ref().map(below).transpose()?;
@@ -344,6 +369,7 @@ fn new_branch(
         local: beginning.local.as_ref().map(ToString::to_string),
         stand_in: beginning.local.is_some().then(|| format!("kapi/{refs}")),
         refs,
+        merging: None,
         masks: Vec::new(),
         commit: None,
         landed: None,

@@ -23,6 +23,7 @@ use serde::Serialize;
 
 use super::branch::REMOTE_TIMEOUT;
 use super::error::{LaunchError, LaunchErrorKind};
+use super::merging;
 use super::paths::SandboxPaths;
 use super::prepare::{self, ReadyWorkspace};
 use super::record::{BranchRecord, SandboxRecord};
@@ -96,18 +97,23 @@ impl SandboxWork<'_> {
             .iter()
             .map(|refused| format!("{}: {}", refused.path.display(), refused.why))
             .collect();
-        made.changed = candidate
-            .changed
+        let (commit, changes) = match &branch.merging {
+            None if candidate.changed.is_empty() => return Ok(made),
+            None => (candidate.commit, candidate.changed),
+            Some(merge) => {
+                let resolved = merging::resolved(self, merge, &candidate, &plan)?;
+                made.notes.extend(resolved.notes);
+                (resolved.commit, resolved.changed)
+            }
+        };
+        made.changed = changes
             .iter()
             .map(|change| changed(&change.path, change_word(change.kind)))
             .collect();
-        if candidate.changed.is_empty() {
-            return Ok(made);
+        if let Some(moved) = self.publish(location, branch, workspace, &commit)? {
+            made.landed = Some(self.aside(branch, &moved, &commit)?);
         }
-        if let Some(moved) = self.publish(location, branch, workspace, &candidate.commit)? {
-            made.landed = Some(self.aside(branch, &moved, &candidate.commit)?);
-        }
-        made.commit = Some(candidate.commit);
+        made.commit = Some(commit);
         Ok(made)
     }
 
@@ -202,7 +208,7 @@ impl SandboxWork<'_> {
             format!("{moved} while the agent worked; its work is on branch {landed}"),
             format!(
                 "`git rebase {name} {landed}` puts it on top of {name}; `git merge {landed}` there \
-                 merges it."
+                 merges it, and `--branch {landed} --merge {name}` lets an agent resolve conflicts."
             ),
         );
         Ok((landed, error))

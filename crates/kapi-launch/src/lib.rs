@@ -33,6 +33,7 @@ mod dependencies;
 mod foreign;
 pub mod inputs;
 mod limits;
+mod merging;
 mod patterns;
 mod ports;
 mod prepare;

@@ -14,10 +14,8 @@ use std::path::PathBuf;
 
 use kapi_core::deletions::Deletions;
 use kapi_git::apply::offers::{self, LayerOffers};
-use kapi_git::apply::{self, ApplyError, ApplyOffer, ApplyPlan, OnConflict, PathVerdict, Preview};
-use kapi_git::command::Git;
+use kapi_git::apply::{self, ApplyError, ApplyOffer, ApplyPlan, OnConflict, Preview};
 use kapi_git::id::CommitId;
-use kapi_git::layer::lower::LowerStack;
 use kapi_git::layer::walk::{self, LayerChangeKind, LayerWalk};
 use kapi_git::layer::{Layer, changes};
 use kapi_git::owned_dir;
@@ -30,7 +28,7 @@ use serde::Serialize;
 
 use self::deceptive_text::DeceptiveText;
 use self::gate::AutoRun;
-use self::merge_report::{HeldBackFiles, merged, why_held};
+use self::merge_report::{HeldBackFiles, both_sides, merged, why_held};
 use super::error::{LaunchError, LaunchErrorKind};
 use super::event::LaunchEvent;
 use super::finish::{self, ChangedPathView, SandboxWork, changed};
@@ -39,9 +37,6 @@ use super::paths::SandboxPaths;
 use super::record::{SandboxRecord, WorkState, WorkspaceKind};
 use super::{log, prepare, removal};
 use crate::pruned;
-
-/// The most of a patch that is looked through before a merge.
-const PATCH_BYTES_MAX: usize = 16 << 20;
 
 /// What a sandbox changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -197,7 +192,9 @@ fn branch_difference(
     let (Some(repo), Some(branch)) = (repo, &record.branch) else {
         return Err(gone(record));
     };
-    let start = repository_session::commit_id(&branch.start)?;
+    // Of a merge the review is what it changes on the branch.
+    let start = branch.merging.as_ref().map_or(&branch.start, |it| &it.ours);
+    let start = repository_session::commit_id(start)?;
     let mut left_out = Vec::new();
     let commit = match (&branch.commit, record.work) {
         (Some(commit), WorkState::Committed) => repository_session::commit_id(commit)?,
@@ -272,7 +269,7 @@ pub fn merge(
     let (_, repo) = ground(grants, &record.project)?;
     let lower = prepare::lower(&record)?;
     let walk = walk::walk(&layer, &lower).map_err(|error| LaunchError::failed(&error))?;
-    let deceptive = deceptive_in(&git, &layer, &lower)?;
+    let deceptive = deceptive_text::of_layer(&git, &layer, &lower)?;
     let offered = offered(location, &record, &layer, &walk, repo.is_some())?;
     let held = match plan.auto_run {
         RiskyChanges::Hold => gate::of_walk(&walk, &layer.upper(), &record.project),
@@ -338,24 +335,6 @@ pub fn merge(
         note_merged(location, &mut record, layer)?;
     }
     Ok(done)
-}
-
-/// Returns the texts in which the changes of both sides were brought together.
-fn both_sides(preview: &Preview) -> impl Iterator<Item = &PathBuf> {
-    let merged = |verdict: &PathVerdict| *verdict == PathVerdict::Merge;
-    let verdicts = preview.verdicts.iter();
-    verdicts.filter_map(move |(path, verdict)| merged(verdict).then_some(path))
-}
-
-/// Returns the lines of a layer's changes that are not what they seem.
-fn deceptive_in(
-    git: &Git,
-    layer: &Layer,
-    lower: &LowerStack,
-) -> Result<Vec<DeceptiveText>, LaunchError> {
-    let changed = changes::changes(git, layer, lower, PATCH_BYTES_MAX);
-    let changed = changed.map_err(|error| LaunchError::failed(&error))?;
-    Ok(deceptive_text::of_patch(&changed.patch.bytes))
 }
 
 fn refuse_branch(record: &SandboxRecord) -> Result<(), LaunchError> {

@@ -61,6 +61,8 @@ pub struct BranchPlan {
     pub remote_name: String,
     /// Whether it is pushed.
     pub push: Push,
+    /// The revision that is merged into it first.
+    pub merge: Option<String>,
 }
 
 /// Whether a branch is pushed when it is committed.

@@ -124,6 +124,9 @@ pub struct BranchRecord {
     pub refs: String,
     /// The commit that the workspace began at.
     pub start: String,
+    /// What is being merged into it, if something is.
+    #[serde(default)]
+    pub merging: Option<MergeRecord>,
     /// What the branch was at here when it was begun; none when it did not exist.
     pub local: Option<String>,
     /// The branch that Kapi made for the workspace because the named one existed.
@@ -139,6 +142,22 @@ pub struct BranchRecord {
     pub pushed: Option<String>,
     /// The page for a pull request, if the remote named one.
     pub pr_url: Option<String>,
+}
+
+/// A merge that a launch is to resolve.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MergeRecord {
+    /// The revision, as it was named.
+    pub revision: String,
+    /// Where the branch was.
+    pub ours: String,
+    /// What is merged into it.
+    pub theirs: String,
+    /// The paths whose lines conflict.
+    pub marked: Vec<PathBuf>,
+    /// The paths that conflict otherwise.
+    pub others: Vec<PathBuf>,
 }
 
 impl BranchRecord {

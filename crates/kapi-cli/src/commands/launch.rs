@@ -67,6 +67,9 @@ pub(crate) struct Args {
     /// Revision a new branch starts from [default: HEAD]
     #[arg(long, value_name = "REVISION", requires = "branch")]
     base_branch: Option<String>,
+    /// Merge this revision into the branch first; the agent resolves conflicts
+    #[arg(long, value_name = "REVISION", requires = "branch")]
+    merge: Option<String>,
     /// Name of the remote branch [default: same as --branch]
     #[arg(long, value_name = "NAME", requires = "branch")]
     remote_branch: Option<String>,
@@ -229,6 +232,7 @@ fn plan(
             (true, true) => Push::Always,
             (false, _) => Push::No,
         },
+        merge: args.merge.clone(),
     });
     if args.flags.push && branch.is_none() {
         return Err(Error::usage("there is no branch to push").with_hint("add `--branch <name>`."));
@@ -281,7 +285,12 @@ fn prompt(context: &Context, args: &Args, conduct: Conduct) -> Result<String, Er
     if let Some(spec) = &args.spec {
         parts.push(spec_text(&context.cwd.join(spec))?);
     }
-    let prompt = parts.join("\n\n");
+    let mut prompt = parts.join("\n\n");
+    if let (true, Some(revision), Some(branch)) =
+        (prompt.trim().is_empty(), &args.merge, &args.flags.branch)
+    {
+        prompt = format!("Resolve the conflicts of merging {revision} into {branch}.");
+    }
     if prompt.trim().is_empty() && conduct == Conduct::Headless {
         return Err(Error::usage("no task was given")
             .with_hint("add `--task \"<text>\"`, `--spec <file>` or `--interactive`."));

@@ -366,3 +366,18 @@ fn the_person_is_the_author_of_what_a_launch_commits() {
     launch(&env, "2", "echo 42 > answer.txt", &["--branch", "c"]);
     assert_eq!(author(&env, "c"), "Eve Person <ada@example.org> Eve Person");
 }
+
+#[test]
+fn nothing_is_kept_of_a_launch_that_changed_nothing() {
+    let env = Environment::new();
+    launch(&env, "1", "true", &["--branch", "b"]);
+    let listed = env.kapi(&["sandbox", "list"]).stdout;
+    let (_, row) = listed.split_once('\n').unwrap();
+    assert!(
+        listed.contains("FILES") && row.contains(" layer "),
+        "{listed}"
+    );
+    let gone = env.json(&["sandbox", "discard", "1", "--yes"]);
+    assert_eq!(gone["kept"], json!([]), "{gone:#}");
+    assert_eq!(env.git(&["for-each-ref", "refs/kapi/rescue"]), "");
+}

@@ -69,6 +69,7 @@ mod kernel_task;
 mod kernel_workers;
 mod launch;
 mod launch_base;
+mod launch_merge;
 mod launch_operated;
 mod launch_schedules;
 mod live_view;

@@ -5,7 +5,15 @@
 use std::fmt;
 
 use kapi_core::deceptive;
+use kapi_git::command::Git;
+use kapi_git::layer::lower::LowerStack;
+use kapi_git::layer::{Layer, changes};
 use serde::Serialize;
+
+use crate::error::LaunchError;
+
+/// The most of a patch that is looked through before a merge.
+const PATCH_BYTES_MAX: usize = 16 << 20;
 
 /// A line that is not what it seems.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -38,4 +46,15 @@ pub(super) fn of_patch(patch: &[u8]) -> Vec<DeceptiveText> {
             what: found.how.to_string(),
         })
         .collect()
+}
+
+/// Returns the lines of a layer's changes that are not what they seem.
+pub(super) fn of_layer(
+    git: &Git,
+    layer: &Layer,
+    lower: &LowerStack,
+) -> Result<Vec<DeceptiveText>, LaunchError> {
+    let changed = changes::changes(git, layer, lower, PATCH_BYTES_MAX);
+    let changed = changed.map_err(|error| LaunchError::failed(&error))?;
+    Ok(of_patch(&changed.patch.bytes))
 }

@@ -2,7 +2,7 @@
 //!
 //! Decides nothing but what counts as held.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kapi_git::apply::{self, PathVerdict, Preview};
 use kapi_git::layer::walk::LayerWalk;
@@ -34,6 +34,13 @@ impl HeldBackFiles {
             Some(_) | None => merged,
         }
     }
+}
+
+/// Returns the texts in which the changes of both sides were brought together.
+pub(super) fn both_sides(preview: &Preview) -> impl Iterator<Item = &PathBuf> {
+    let merged = |verdict: &PathVerdict| *verdict == PathVerdict::Merge;
+    let verdicts = preview.verdicts.iter();
+    verdicts.filter_map(move |(path, verdict)| merged(verdict).then_some(path))
 }
 
 pub(super) fn why_held(held: &[AutoRun], path: &Path) -> Option<&'static str> {

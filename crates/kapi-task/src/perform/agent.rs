@@ -213,6 +213,7 @@ impl AttemptPlan<'_> {
             remote: "origin".to_owned(),
             remote_name: name.clone(),
             push: Push::No,
+            merge: None,
         });
         let what = task.request.description.trim();
         LaunchPlan {

@@ -27,6 +27,7 @@ pub(super) fn words(args: &Args, project: &Path, cwd: &Path) -> Vec<String> {
         ("--pr-base", &flags.pr_base),
         ("--base-branch", &args.base_branch),
         ("--remote-branch", &args.remote_branch),
+        ("--merge", &args.merge),
         ("--sandbox", &flags.sandbox.and_then(|it| name_of(&it))),
         ("--network", &flags.network.and_then(|it| name_of(&it))),
         (
