@@ -1,15 +1,17 @@
-//! `kapi dashboard`: everything of this project that is alive, on one screen that stays up to date;
-//! as lines, what its kernel is at.
+//! `kapi dashboard`: everything of this project that is alive, what waits, what was spent and the
+//! sandboxes, on one screen that stays up to date, or once as lines or JSON.
 //!
 //! Shows as much as can be read: a file that cannot is a warning here, never the end.
 
 pub(crate) mod alive;
 mod gather;
 mod screen;
+mod whole;
 
 use kapi_sys::signal::Interrupts;
 
 use crate::commands::dashboard::alive::AliveSource;
+use crate::commands::dashboard::whole::WholeDashboard;
 use crate::commands::inbox;
 use crate::config::Config;
 use crate::context::Context;
@@ -47,10 +49,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             return Ok(exit);
         }
     }
-    let view = gather::gather(&kernel, &errors)?;
+    let whole = WholeDashboard::read(&kernel, &errors)?;
     match context.ui.format {
-        Format::Json => context.ui.json(&view),
-        Format::Human => screen::show(context, &view),
+        Format::Json => context.ui.json(&whole.into_view()),
+        Format::Human => screen::show(context, &whole),
     }
     Ok(Exit::Success)
 }

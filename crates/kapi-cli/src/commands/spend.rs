@@ -2,6 +2,8 @@
 //!
 //! Reads the ledger of the machine; `--go-on` alone writes, and only for a person.
 
+pub(crate) mod today;
+
 use std::fs;
 
 use kapi_core::usage::{Doubt, Usage};
@@ -212,34 +214,6 @@ fn go_on(
         }
     }
     Ok(Exit::Success)
-}
-
-/// Returns what a project used today, and how much of the caps is left, in lines.
-pub(crate) fn today(context: &Context, key: &str, caps: &Caps) -> Result<Vec<String>, Error> {
-    let home = LedgerHome {
-        disk: &context.disk,
-        clock: &context.clock,
-        home: context.home.clone(),
-        owner: "kapi dashboard".to_owned(),
-    };
-    let totals = home.totals().map_err(|error| failed(&error))?;
-    let today = Day::of_ms(context.clock.now_ms());
-    let selection = SpendSelection {
-        project: Some(key.to_owned()),
-        since: Some(today),
-    };
-    let found = report(&totals, SpendGrouping::Project, &selection);
-    let tokens = amount::tokens(found.total.tokens.total());
-    let mut lines = match found.total.turns {
-        0 => vec!["nothing in this project".to_owned()],
-        _ => vec![format!(
-            "{} in this project, {tokens} tokens",
-            cost(&found.total)
-        )],
-    };
-    let caps = standings(&totals, Some(key), caps, today);
-    lines.extend(caps.iter().map(cap_line));
-    Ok(lines)
 }
 
 fn cap_line(cap_status: &CapStatus) -> String {

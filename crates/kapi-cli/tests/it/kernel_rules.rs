@@ -336,7 +336,46 @@ fn the_dashboard_has_tasks_with_reasons_and_loops_and_needs_nothing_to_be_there(
     assert!(view["loops"][0]["next_at_ms"].as_i64().unwrap() > 0);
     let words = env.kapi(&["dashboard"]).stdout;
     assert!(words.contains("0 running of 3, 1 queued"), "{words}");
+    assert!(words.contains("inbox      nothing is waiting"), "{words}");
     assert!(words.contains("next: kapi up"), "{words}");
+}
+
+#[test]
+fn the_dashboard_as_data_has_what_is_alive_what_waits_what_was_spent_and_the_sandboxes() {
+    let env = Environment::new();
+    let agent = env.script("agent.yaml", "turns:\n  - steps:\n      - bash: 'true'\n");
+    env.run(&agent, &["--turns", "1"])
+        .assert_status("paused", 5);
+    let repository = env.repository().display().to_string();
+    let launch = ["launch", "2", &repository, "--agent", HONEST, "--task", "x"];
+    env.kapi(&launch);
+    let view = env.json(&["dashboard"]);
+    let alive = &view["alive"][0];
+    assert_eq!(
+        (&alive["kind"], &alive["reference"], &alive["status"]),
+        (&json!("goal"), &json!("001"), &json!("paused")),
+        "{view:#}"
+    );
+    assert_eq!(
+        (&alive["turn"], &alive["turns_max"]),
+        (&json!(1), &json!(1))
+    );
+    assert_eq!(view["inbox"], env.json(&["inbox"])["items"]);
+    assert_eq!(view["inbox"][0]["kind"], "budget");
+    assert_eq!(view["sandboxes"], env.json(&["sandbox", "list"]));
+    assert_eq!(view["sandboxes"][0]["id"], "2");
+    let spent = env.json(&["spend"]);
+    assert_eq!(view["spend"]["total"], spent["total"]);
+    assert_eq!(view["spend"]["today"], spent["today"]);
+    let words = env.kapi(&["dashboard"]).stdout;
+    for part in [
+        "goal       001-make-answer-right  paused",
+        "inbox      1 waiting for you; next: kapi inbox",
+        "sandboxes  1; next: kapi sandbox list",
+        "spent      ",
+    ] {
+        assert!(words.contains(part), "{part:?} in {words}");
+    }
 }
 
 #[test]

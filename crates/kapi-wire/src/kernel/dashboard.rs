@@ -28,6 +28,41 @@ pub struct DashboardView {
     pub warnings: Vec<WarningView>,
 }
 
+/// Something that is alive: a goal, workflow, task, loop's run or launch that has not ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AliveView {
+    /// `goal`, `task`, `loop`, `launch` or the mode of a workflow.
+    pub kind: &'static str,
+    /// Its id.
+    pub id: String,
+    /// What a person types to name it.
+    pub reference: String,
+    /// What it is for.
+    pub title: String,
+    /// Where it stands, in a word or two.
+    pub status: String,
+    /// What it does now, where that is known.
+    pub phase: Option<String>,
+    /// Why it stands there.
+    pub why: Option<String>,
+    /// The turn under way or last ended.
+    pub turn: Option<u32>,
+    /// How many turns there may be.
+    pub turns_max: Option<u32>,
+    /// Tokens so far.
+    pub tokens: u64,
+    /// The limit on them.
+    pub tokens_max: Option<u64>,
+    /// Millionths of a US dollar so far; `null` where nobody tells.
+    pub usd_micros: Option<u64>,
+    /// The limit on them.
+    pub usd_micros_max: Option<u64>,
+    /// Milliseconds of work so far.
+    pub worked_ms: u64,
+    /// The limit on them.
+    pub work_max_ms: Option<u64>,
+}
+
 /// The tasks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct QueueView {

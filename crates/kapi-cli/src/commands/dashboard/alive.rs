@@ -20,7 +20,9 @@ use kapi_workflow::record::requests::WorkflowOverview;
 use kapi_workflow::record::workflows::Workflows;
 
 use crate::commands::dashboard::gather;
-use crate::commands::{inbox, spend};
+use crate::commands::inbox;
+use crate::commands::spend::today::SpentToday;
+use crate::error::Error;
 use crate::kernel::ProjectKernel;
 use crate::live_view::facts::{SubjectFacts, launch, task};
 use crate::live_view::open_view::ViewSource;
@@ -74,7 +76,8 @@ impl<'a> AliveSource<'a> {
         })
     }
 
-    fn subjects(&self) -> Vec<SubjectFacts> {
+    /// Returns what is known of everything that is alive.
+    pub(crate) fn subjects(&self) -> Vec<SubjectFacts> {
         let mut all = Vec::new();
         let workflows = Workflows::of(self.kernel.project);
         if let Ok(standings) = workflows.standings() {
@@ -206,10 +209,7 @@ impl<'a> AliveSource<'a> {
     }
 
     fn spending(&self) -> Panel {
-        let root = self.kernel.project.layout.root();
-        let real = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
-        let key = project_key(&real);
-        let lines = spend::today(self.kernel.context, &key, &self.kernel.config.spending.caps);
+        let lines = spent_today(self.kernel).map(|spent| spent.lines());
         Panel {
             heading: "Spent today".to_owned(),
             lines: lines.unwrap_or_default(),
@@ -235,6 +235,17 @@ impl<'a> AliveSource<'a> {
             lines: lines.collect(),
         }
     }
+}
+
+/// Reads what the project spent today.
+pub(super) fn spent_today(kernel: &ProjectKernel<'_>) -> Result<SpentToday, Error> {
+    let root = kernel.project.layout.root();
+    let real = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
+    SpentToday::read(
+        kernel.context,
+        &project_key(&real),
+        &kernel.config.spending.caps,
+    )
 }
 
 fn of_kernel(view: &DashboardView) -> Vec<Panel> {

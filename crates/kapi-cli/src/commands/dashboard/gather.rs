@@ -173,7 +173,8 @@ fn guardrails(kernel: &ProjectKernel<'_>, warnings: &mut Vec<WarningView>) -> Ve
         .collect()
 }
 
-fn of_error(error: &Error) -> WarningView {
+/// Says what went wrong as a warning.
+pub(super) fn of_error(error: &Error) -> WarningView {
     WarningView {
         what: error.message.clone(),
         remedy: error.hint.clone(),

@@ -4,15 +4,24 @@ use kapi_core::text::time_words;
 use kapi_wire::kernel::dashboard::DashboardView;
 
 use crate::amount;
+use crate::commands::dashboard::whole::WholeDashboard;
+use crate::commands::spend::today::SpentToday;
 use crate::commands::task::short;
 use crate::context::Context;
 
 /// Shows everything.
-pub(super) fn show(context: &Context, view: &DashboardView) {
+pub(super) fn show(context: &Context, whole: &WholeDashboard) {
     let line = |text: String| context.ui.line(&text);
+    alive(whole, &line);
+    waiting(whole, &line);
+    for spent in whole.spent.iter().flat_map(SpentToday::lines) {
+        line(format!("spent      {spent}"));
+    }
+    let view = &whole.kernel;
     tasks(view, &line);
     workers(view, &line);
     loops(view, &line);
+    sandboxes(whole, &line);
     guardrails(view, &line);
     line("settings".to_owned());
     for setting in &view.settings {
@@ -27,6 +36,36 @@ pub(super) fn show(context: &Context, view: &DashboardView) {
             line(format!("  hint: {remedy}"));
         }
     }
+}
+
+/// Shows goals and workflows; tasks and launches have lines of their own.
+fn alive(whole: &WholeDashboard, line: &dyn Fn(String)) {
+    let alive = whole.alive.iter();
+    let shown = alive.filter(|facts| !matches!(facts.kind, "task" | "loop" | "launch"));
+    for facts in shown {
+        let kind = facts.kind;
+        let title = short(&facts.title);
+        line(format!(
+            "{kind:<10} {}  {}  {title}",
+            facts.id, facts.status
+        ));
+    }
+}
+
+fn waiting(whole: &WholeDashboard, line: &dyn Fn(String)) {
+    let what = match whole.inbox.len() {
+        0 => "nothing is waiting for you".to_owned(),
+        n => format!("{n} waiting for you; next: kapi inbox"),
+    };
+    line(format!("inbox      {what}"));
+}
+
+fn sandboxes(whole: &WholeDashboard, line: &dyn Fn(String)) {
+    let what = match whole.sandboxes.len() {
+        0 => "none".to_owned(),
+        n => format!("{n}; next: kapi sandbox list"),
+    };
+    line(format!("sandboxes  {what}"));
 }
 
 fn tasks(view: &DashboardView, line: &dyn Fn(String)) {
