@@ -4,6 +4,7 @@
 //! printed is kept, and comes out when it is closed: the terminal then looks as without a view.
 
 pub(crate) mod facts;
+mod in_place;
 mod keys;
 pub(crate) mod open_view;
 pub(crate) mod overview;
@@ -49,11 +50,13 @@ pub(crate) fn during<T>(
     let Some(view) = open(context, &source) else {
         return work();
     };
+    view.state().is_at_work = true;
     thread::scope(|scope| {
         let watching = scope.spawn(|| {
-            let end = watch::watch(context, &view, source, interrupts);
+            while watch::watch(context, &view, source, interrupts) == WatchEnd::Inbox {
+                in_place::inbox(context);
+            }
             close(&view);
-            end
         });
         let closing = ClosingGuard(&view);
         let done = work();
@@ -110,8 +113,16 @@ pub(crate) fn is_open() -> bool {
     current().is_some()
 }
 
+/// Tells whether something is drawn that whoever asks would disturb.
+fn is_in_the_way() -> bool {
+    is_open() && !in_place::is_here()
+}
+
 /// Keeps what is printed, where a view is open; tells whether it did.
 fn keeps(stream: LineStream, text: &str) -> bool {
+    if in_place::is_here() {
+        return false;
+    }
     let Some(view) = current() else { return false };
     view.state().say(SaidLine {
         stream,
@@ -123,6 +134,9 @@ fn keeps(stream: LineStream, text: &str) -> bool {
 
 /// Closes the view for good, where one is open: somebody wants the terminal.
 fn leave() {
+    if in_place::is_here() {
+        return;
+    }
     for _ in 0..LEAVE_LOOKS_MAX {
         let Some(view) = current() else { return };
         view.is_closing.store(true, Ordering::SeqCst);
@@ -186,7 +200,7 @@ fn open(context: &Context, source: &ViewSource<'_>) -> Option<Arc<OpenView>> {
     }
     ui::screen::set_hooks(ScreenHooks {
         keeps,
-        is_open,
+        is_open: is_in_the_way,
         leave,
     });
     *open = Some(Arc::clone(&view));

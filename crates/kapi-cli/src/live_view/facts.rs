@@ -39,10 +39,32 @@ pub(crate) struct SubjectFacts {
     pub(crate) changes: Option<ChangeFacts>,
     /// Commands that were refused because a person has to be asked first, the last ones.
     pub(crate) refused: Vec<RefusedFacts>,
-    /// Whether a person can send its agent a message.
-    pub(crate) hears: bool,
-    /// Whether it can be paused, or resumed.
-    pub(crate) pause: PauseFacts,
+    /// What a person can do with it.
+    pub(crate) verbs: SubjectVerbs,
+}
+
+/// The command lines by which a person steers something; none where there is no such command.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct SubjectVerbs {
+    /// Sends its agent the message that follows.
+    pub(crate) say: Option<Vec<String>>,
+    /// Stops it for now.
+    pub(crate) pause: Option<Vec<String>>,
+    /// Lets it go on, and drives it.
+    pub(crate) resume: Option<Vec<String>>,
+    /// Lets it go on where somebody drives it already.
+    pub(crate) resume_beside: Option<Vec<String>>,
+    /// Ends it for good.
+    pub(crate) cancel: Option<Vec<String>>,
+    /// Shows what it changed, with the name of what it is by which that can be asked for; of a task or
+    /// launch only once it has ended.
+    pub(crate) diff: Option<String>,
+}
+
+/// Returns a command line of Kapi's own.
+pub(crate) fn command_line(words: &[&str]) -> Option<Vec<String>> {
+    let all = ["kapi"].iter().chain(words);
+    Some(all.map(|&word| word.to_owned()).collect())
 }
 
 /// How the status of something is to be taken.
@@ -59,18 +81,6 @@ pub(crate) enum Mood {
     Good,
     /// It ended without success.
     Bad,
-}
-
-/// Whether something can be paused.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum PauseFacts {
-    /// It cannot.
-    #[default]
-    Never,
-    /// It can be paused.
-    CanPause,
-    /// It is paused, or stopped, and can be resumed.
-    CanResume,
 }
 
 /// What was used, and of what; a limit of `None` is none.

@@ -4,7 +4,7 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
 
-use crate::live_view::facts::PauseFacts;
+use crate::live_view::facts::command_line;
 use crate::live_view::state::{Prompt, ViewState};
 
 /// Bytes of a message.
@@ -76,49 +76,58 @@ fn action(state: &mut ViewState, key: KeyCode) -> KeyAction {
 }
 
 fn of_subject(state: &mut ViewState, key: KeyCode) -> KeyAction {
-    let is_overview = state.overview.is_some();
     let Some(facts) = state.selected().cloned() else {
         return KeyAction::Nothing;
     };
-    let words = |words: &[&str]| -> Vec<String> {
-        let all = ["kapi"].iter().chain(words);
-        all.map(|&word| word.to_owned()).collect()
-    };
-    match (key, facts.pause) {
-        (KeyCode::Char('s'), _) if facts.hears => {
+    let verbs = &facts.verbs;
+    match key {
+        KeyCode::Char('s') if verbs.say.is_some() => {
             let text = String::new();
             state.prompt = Prompt::Message { text };
         }
-        (KeyCode::Char('p'), PauseFacts::CanPause) => {
-            return KeyAction::Run(words(&["goal", "pause", &facts.reference]));
-        }
-        (KeyCode::Char('p'), PauseFacts::CanResume) if is_overview => {
-            return KeyAction::RunInstead(words(&["resume", &facts.reference]));
-        }
-        (KeyCode::Char('a'), _) => {
+        KeyCode::Char('p') => match (&verbs.pause, state.resume(&facts)) {
+            (Some(pause), _) => return KeyAction::Run(pause.clone()),
+            (None, Some(resume)) if state.is_at_work => return KeyAction::Run(resume.clone()),
+            (None, Some(resume)) => return KeyAction::RunInstead(resume.clone()),
+            (None, None) => {}
+        },
+        KeyCode::Char('a') => {
             if let Some(refused) = facts.refused.last() {
                 let pattern = &refused.pattern;
                 let text = format!("Allow {pattern:?} for the rest of this goal?");
-                state.prompt = Prompt::Question { text };
-                state.on_yes = Some(words(&["goal", "allow", &facts.reference, pattern]));
+                let allow = command_line(&["goal", "allow", &facts.reference, pattern]);
+                ask(state, text, allow);
             }
         }
-        (KeyCode::Char('d'), _) => return KeyAction::Diff(facts.reference),
+        KeyCode::Char('c') if verbs.cancel.is_some() => {
+            let text = format!("Cancel {} for good? Its work so far is kept.", facts.id);
+            ask(state, text, verbs.cancel.clone());
+        }
+        KeyCode::Char('d') => {
+            let diff = verbs.diff.clone();
+            return diff.map_or(KeyAction::Nothing, KeyAction::Diff);
+        }
         _ => {}
     }
     KeyAction::Nothing
+}
+
+/// Asks a question of the view's own, with what a yes runs.
+fn ask(state: &mut ViewState, text: String, on_yes: Option<Vec<String>>) {
+    state.prompt = Prompt::Question { text };
+    state.on_yes = on_yes;
 }
 
 fn message(state: &mut ViewState, mut text: String, key: KeyCode) -> KeyAction {
     match key {
         KeyCode::Esc => return KeyAction::Nothing,
         KeyCode::Enter => {
-            let reference = state.selected().map(|facts| facts.reference.clone());
-            let Some(reference) = reference.filter(|_| !text.trim().is_empty()) else {
+            let say = state.selected().and_then(|facts| facts.verbs.say.clone());
+            let Some(mut words) = say.filter(|_| !text.trim().is_empty()) else {
                 return KeyAction::Nothing;
             };
-            let words = ["kapi", "goal", "say", &reference, "--", &text];
-            return KeyAction::Run(words.iter().map(|&word| word.to_owned()).collect());
+            words.push(text);
+            return KeyAction::Run(words);
         }
         KeyCode::Backspace => drop(text.pop()),
         KeyCode::Char(c) if text.len() < MESSAGE_BYTES_MAX => text.push(c),
@@ -133,7 +142,7 @@ mod tests {
     use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
     use super::{KeyAction, press};
-    use crate::live_view::facts::{PauseFacts, RefusedFacts, SubjectFacts};
+    use crate::live_view::facts::{RefusedFacts, SubjectFacts, SubjectVerbs, command_line};
     use crate::live_view::overview::Overview;
     use crate::live_view::state::{Prompt, ViewState};
 
@@ -142,8 +151,13 @@ mod tests {
         state.put(vec![SubjectFacts {
             id: "007-fix".to_owned(),
             reference: "007".to_owned(),
-            hears: true,
-            pause: PauseFacts::CanPause,
+            verbs: SubjectVerbs {
+                say: command_line(&["goal", "say", "007", "--"]),
+                pause: command_line(&["goal", "pause", "007"]),
+                cancel: command_line(&["cancel", "007", "--yes"]),
+                diff: Some("007".to_owned()),
+                ..SubjectVerbs::default()
+            },
             refused: vec![RefusedFacts {
                 pattern: "git push".to_owned(),
                 command: "git push origin".to_owned(),
@@ -202,6 +216,29 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_cancelled_without_a_yes() {
+        let mut state = state(false);
+        let no = [KeyCode::Char('c'), KeyCode::Esc];
+        assert_eq!(typed(&mut state, &no), Some(KeyAction::Nothing));
+        let yes = [KeyCode::Char('c'), KeyCode::Char('y')];
+        assert_eq!(
+            typed(&mut state, &yes),
+            run(&["kapi", "cancel", "007", "--yes"])
+        );
+    }
+
+    #[test]
+    fn what_something_cannot_do_no_key_does() {
+        let mut state = state(true);
+        state.subjects[0].verbs = SubjectVerbs::default();
+        for key in ['s', 'p', 'c', 'd'] {
+            let pressed = typed(&mut state, &[KeyCode::Char(key)]);
+            assert_eq!(pressed, Some(KeyAction::Nothing), "{key}");
+            assert_eq!(state.prompt, Prompt::Keys, "{key}");
+        }
+    }
+
+    #[test]
     fn leaving_is_asked_only_where_something_would_go_on_as_lines() {
         assert_eq!(
             typed(&mut state(true), &[KeyCode::Char('q')]),
@@ -226,7 +263,10 @@ mod tests {
         assert_eq!(typed(&mut state, &[KeyCode::Char('p')]), paused);
         let diff = Some(KeyAction::Diff("007".to_owned()));
         assert_eq!(typed(&mut state, &[KeyCode::Char('d')]), diff);
-        state.subjects[0].pause = PauseFacts::CanResume;
+        let verbs = &mut state.subjects[0].verbs;
+        verbs.pause = None;
+        verbs.resume = command_line(&["resume", "007"]);
+        verbs.resume_beside = command_line(&["resume", "007", "--no-run"]);
         assert_eq!(
             typed(&mut state, &[KeyCode::Char('p')]),
             Some(KeyAction::Nothing)
@@ -235,6 +275,9 @@ mod tests {
         let resumed = ["kapi", "resume", "007"].map(str::to_owned).to_vec();
         let resumed = Some(KeyAction::RunInstead(resumed));
         assert_eq!(typed(&mut state, &[KeyCode::Char('p')]), resumed);
+        state.is_at_work = true;
+        let beside = run(&["kapi", "resume", "007", "--no-run"]);
+        assert_eq!(typed(&mut state, &[KeyCode::Char('p')]), beside);
         assert_eq!(
             typed(&mut state, &[KeyCode::Char('a')]),
             Some(KeyAction::Inbox)

@@ -121,6 +121,8 @@ pub(crate) struct ViewState {
     pub(crate) selected: usize,
     /// What is told besides, where everything alive is shown.
     pub(crate) overview: Option<Overview>,
+    /// Whether this process works while it is shown.
+    pub(crate) is_at_work: bool,
     /// What was said, for the screen and for when it is closed.
     pub(crate) lines: VecDeque<SaidLine>,
     /// Lines that are not kept.
@@ -150,6 +152,16 @@ impl ViewState {
     /// Returns the one that is shown in full.
     pub(crate) fn selected(&self) -> Option<&SubjectFacts> {
         self.subjects.get(self.selected)
+    }
+
+    /// Returns what lets something go on that was stopped, where everything alive is shown.
+    pub(crate) fn resume<'a>(&self, facts: &'a SubjectFacts) -> Option<&'a Vec<String>> {
+        let verbs = self.overview.as_ref().map(|_| &facts.verbs)?;
+        if self.is_at_work {
+            verbs.resume_beside.as_ref()
+        } else {
+            verbs.resume.as_ref()
+        }
     }
 
     /// Shows the next one in full; after the last comes the first.

@@ -15,7 +15,7 @@ use ratatui::layout::{Constraint, Layout, Margin, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use crate::live_view::facts::{PauseFacts, SubjectFacts};
+use crate::live_view::facts::SubjectFacts;
 use crate::live_view::state::{LiveActivity, Prompt, ViewState};
 use crate::live_view::view::sections::{Canvas, Keep, Section};
 use crate::live_view::view::theme::Theme;
@@ -230,19 +230,22 @@ fn keys(state: &ViewState) -> Vec<(&'static str, &'static str)> {
     if state.subjects.len() > 1 {
         keys.push(("\u{2191}\u{2193}", "select"));
     }
-    if facts.is_some_and(|facts| facts.hears) {
+    if facts.is_some_and(|facts| facts.verbs.say.is_some()) {
         keys.push(("s", "say"));
     }
-    match facts.map(|facts| facts.pause) {
-        Some(PauseFacts::CanPause) => keys.push(("p", "pause")),
-        Some(PauseFacts::CanResume) if state.overview.is_some() => keys.push(("p", "resume")),
-        Some(PauseFacts::CanResume | PauseFacts::Never) | None => {}
+    if facts.is_some_and(|facts| facts.verbs.pause.is_some()) {
+        keys.push(("p", "pause"));
+    } else if facts.is_some_and(|facts| state.resume(facts).is_some()) {
+        keys.push(("p", "resume"));
     }
     if facts.is_some_and(|facts| !facts.refused.is_empty()) || state.overview.is_some() {
         keys.push(("a", "approve"));
     }
-    if facts.is_some() {
+    if facts.is_some_and(|facts| facts.verbs.diff.is_some()) {
         keys.push(("d", "diff"));
+    }
+    if facts.is_some_and(|facts| facts.verbs.cancel.is_some()) {
+        keys.push(("c", "cancel"));
     }
     keys.push(("q", "leave"));
     keys

@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::environment::{Environment, FIRST, await_some, processes_with, usual, write};
 use crate::terminal::{Terminal, TerminalSize};
+use crate::workflow_support::{AGENT, Machine};
 
 const SIZE: TerminalSize = TerminalSize {
     columns: 80,
@@ -228,4 +229,121 @@ fn the_dashboard_shows_what_is_alive_until_it_is_left() {
     terminal.awaits("p resume");
     terminal.press("q");
     check_restored(&env, &terminal, "0");
+}
+
+/// Opens a terminal with a command line of Kapi's in it; what `d` shows goes into `diff`.
+fn watching<'a>(env: &'a Environment, words: &[&str]) -> Terminal<'a> {
+    let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let line = format!(
+        "{KAPI} {}; echo $? > ../code; stty -a > ../stty; sleep 600",
+        words.join(" ")
+    );
+    Terminal::open(env, SIZE, &["PAGER=cat > ../diff"], &line)
+}
+
+/// Presses `d`, and waits for what the pager gets.
+fn check_diff(env: &Environment, terminal: &Terminal<'_>, expected: &str) {
+    let file = env.root().join("diff");
+    terminal.press("d");
+    await_some(&format!("a diff with {expected:?}"), || {
+        let text = fs::read_to_string(&file).ok()?;
+        text.contains(expected).then_some(())
+    });
+    terminal.awaits_state("#{alternate_on}", "1");
+}
+
+/// Presses `c`, thinks better of it, and presses it again.
+fn cancel(terminal: &Terminal<'_>, id: &str) {
+    let question = format!("Cancel {id} for good?");
+    terminal.press("c");
+    terminal.awaits(&question);
+    terminal.press("n");
+    terminal.awaits("c cancel");
+    terminal.press("c");
+    terminal.awaits(&question);
+    terminal.press("y");
+}
+
+/// Returns the keys that the view names.
+fn keys(terminal: &Terminal<'_>) -> String {
+    let shown = terminal.awaits_that("names its keys", &|shown| shown.contains("q leave"));
+    let line = shown.lines().rfind(|line| line.contains("q leave"));
+    line.unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_task_is_watched_and_cancelled() {
+    let env = Environment::new();
+    let agent = env.script("agent.yaml", BUSY);
+    let words = ["task", "run", "look at it", "--agent", &agent];
+    let terminal = watching(&env, &words);
+    terminal.awaits("sleep 600");
+    terminal.awaits("task task_1");
+    assert_eq!(keys(&terminal), "c cancel   q leave");
+    cancel(&terminal, "task_1");
+    check_restored(&env, &terminal, "5");
+    assert_eq!(env.json(&["show", "task_1"])["status"], "cancelled");
+}
+
+#[test]
+fn a_launch_is_watched_and_cancelled() {
+    let env = Environment::new();
+    let agent = env.script("agent.yaml", BUSY);
+    let words = ["launch", "2", ".", "--agent", &agent, "--task", "look"];
+    let terminal = watching(&env, &words);
+    terminal.awaits("sleep 600");
+    terminal.awaits("launch 2");
+    assert_eq!(keys(&terminal), "c cancel   q leave");
+    cancel(&terminal, "2");
+    check_restored(&env, &terminal, "130");
+    let ended = env.json(&["sandbox", "list"])[0].clone();
+    assert_eq!(
+        (&ended["id"], &ended["exit_code"]),
+        (&"2".into(), &130.into())
+    );
+}
+
+#[test]
+fn a_workflow_is_watched_its_changes_are_shown_and_it_is_cancelled() {
+    let quick = r#"[{write: {path: MANUAL, content: "sh greet.sh NAME\n"}}, {claim"#;
+    let busy = AGENT.replace(quick, "[{bash: sleep 600}, {claim");
+    assert_ne!(busy, AGENT);
+    let machine = Machine::with_agent(&busy);
+    let env = &machine.env;
+    let (agent, reviewer) = (machine.agent.as_str(), machine.reviewer.as_str());
+    let parties = ["--agent", agent, "--reviewer", reviewer, "--judge", "none"];
+    let words = ["ralph", "greet people", "--approve-plan", "auto"];
+    let terminal = watching(env, &[&words[..], &parties].concat());
+    terminal.awaits("ralph 001-greet-people");
+    terminal.awaits("T-001 landed");
+    check_diff(env, &terminal, "+helo");
+    cancel(&terminal, "001-greet-people");
+    check_restored(env, &terminal, "5");
+    assert_eq!(env.json(&["status", "1"])["status"], "abandoned");
+}
+
+#[test]
+fn what_waits_is_settled_in_place_of_the_view_while_kapi_up_goes_on() {
+    let env = Environment::new();
+    let agent = env.script("agent.yaml", "turns:\n  - steps:\n      - bash: 'true'\n");
+    env.run(&agent, &["--turns", "1"])
+        .assert_status("paused", 5);
+    let terminal = watching(&env, &["up"]);
+    terminal.awaits("001-make-answer-right  paused");
+    terminal.press("a");
+    terminal.awaits_state("#{alternate_on}", "0");
+    terminal.awaits("What about it?");
+    // What happens meanwhile is kept for the view.
+    env.kapi(&["task", "run", "x", "--detach", "--agent", "command:true"]);
+    assert_eq!(env.kapi(&["wait", "task_1"]).code, 0);
+    terminal.types("quit");
+    terminal.awaits("Press Enter to go back.");
+    assert!(!terminal.shown().contains("task_1"), "{}", terminal.shown());
+    terminal.press("Enter");
+    terminal.awaits_state("#{alternate_on}", "1");
+    cancel(&terminal, "001-make-answer-right");
+    terminal.awaits("Nothing is running here.");
+    assert_eq!(env.json(&["show", "1"])["status"], "cancelled");
+    terminal.press("C-c");
+    check_restored(&env, &terminal, "130");
 }

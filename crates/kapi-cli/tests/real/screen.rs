@@ -119,6 +119,14 @@ fn a_real_agent_at_work_has_the_golden_screens() {
     };
     let terminal = Terminal::open(env, size, &[&var], &line);
     terminal.awaits("sleep 600");
+    // The books can be read while it works: each answer is in them as soon as it has come.
+    let spent = env.json(&["spend", "--all", "--by", "agent"]);
+    let [row] = spent["rows"].as_array().unwrap().as_slice() else {
+        panic!("{spent:#}");
+    };
+    assert_eq!(row["key"], "claude");
+    assert!(row["sum"]["output_tokens"].as_u64() > Some(0), "{spent:#}");
+    assert!(spent["total"]["usd_micros"].as_u64() > Some(0), "{spent:#}");
     set(BEGAN_MS + WORKED_MS);
     for columns in [80, 40, 200] {
         terminal.tmux(&["resize-window", "-x", &columns.to_string(), "-y", "60"]);

@@ -10,8 +10,8 @@ use kapi_goal::rules::state::{Goal, GoalStage, GoalStatus};
 use kapi_goal::rules::words;
 
 use crate::live_view::facts::{
-    Account, ChangeFacts, Mood, PauseFacts, RefusedFacts, SubjectFacts, TaskFacts, TaskMark,
-    TurnFacts,
+    Account, ChangeFacts, Mood, RefusedFacts, SubjectFacts, SubjectVerbs, TaskFacts, TaskMark,
+    TurnFacts, command_line,
 };
 
 /// Returns what is known of a goal; `driver` is who drives it, and `changes` what it changed.
@@ -37,7 +37,8 @@ pub(crate) fn facts(
         details: details(goal, driver),
         account: Account {
             turn: Some(TurnFacts {
-                at: goal.turn,
+                // Out of turns, it stands before one that it may not take.
+                at: goal.turn.min(budget.turns),
                 max: budget.turns,
             }),
             used: spent.total(),
@@ -54,8 +55,7 @@ pub(crate) fn facts(
                 command: asked.command.clone(),
             })
             .collect(),
-        hears: !goal.status.is_terminal() && goal.approval.is_some(),
-        pause: pause(goal.status),
+        verbs: verbs(goal),
     }
 }
 
@@ -125,14 +125,36 @@ fn tasks(plan: &Plan) -> Vec<TaskFacts> {
         .collect()
 }
 
-const fn pause(status: GoalStatus) -> PauseFacts {
-    match status {
-        GoalStatus::Setup | GoalStatus::Active | GoalStatus::Waiting => PauseFacts::CanPause,
-        GoalStatus::Paused | GoalStatus::Blocked | GoalStatus::Stalled => PauseFacts::CanResume,
+fn verbs(goal: &Goal) -> SubjectVerbs {
+    let reference = goal.id.reference();
+    let diff = Some(reference.clone());
+    if goal.status.is_terminal() {
+        return SubjectVerbs {
+            diff,
+            ..SubjectVerbs::default()
+        };
+    }
+    let mut verbs = SubjectVerbs {
+        diff,
+        cancel: command_line(&["cancel", &reference, "--yes"]),
+        ..SubjectVerbs::default()
+    };
+    if goal.approval.is_some() {
+        verbs.say = command_line(&["goal", "say", &reference, "--"]);
+    }
+    match goal.status {
+        GoalStatus::Setup | GoalStatus::Active | GoalStatus::Waiting => {
+            verbs.pause = command_line(&["goal", "pause", &reference]);
+        }
+        GoalStatus::Paused | GoalStatus::Blocked | GoalStatus::Stalled => {
+            verbs.resume = command_line(&["resume", &reference]);
+            verbs.resume_beside = command_line(&["resume", &reference, "--no-run"]);
+        }
         GoalStatus::Proposed
         | GoalStatus::Impossible
         | GoalStatus::Cancelled
         | GoalStatus::Unverified
-        | GoalStatus::Done => PauseFacts::Never,
+        | GoalStatus::Done => {}
     }
+    verbs
 }

@@ -7,7 +7,7 @@ use kapi_core::text::one_line;
 use kapi_launch::plan::LaunchPlan;
 use kapi_launch::record::{LaunchState, SandboxRecord};
 
-use crate::live_view::facts::{Account, Mood, SubjectFacts};
+use crate::live_view::facts::{Account, Mood, SubjectFacts, SubjectVerbs, command_line};
 
 /// Returns what is known of a launch by its record.
 pub(crate) fn facts(record: &SandboxRecord) -> SubjectFacts {
@@ -30,6 +30,7 @@ pub(crate) fn facts(record: &SandboxRecord) -> SubjectFacts {
         },
         why: record.error.clone(),
         details,
+        verbs: verbs(&record.id, record.state),
         ..SubjectFacts::default()
     }
 }
@@ -51,7 +52,22 @@ pub(crate) fn of_plan(plan: &LaunchPlan) -> SubjectFacts {
             work_max_ms: Some(plan.deadline_ms),
             ..Account::default()
         },
+        verbs: verbs(plan.location.id().as_str(), LaunchState::Running),
         ..SubjectFacts::default()
+    }
+}
+
+fn verbs(id: &str, state: LaunchState) -> SubjectVerbs {
+    let reference = format!("launch/{id}");
+    match state {
+        LaunchState::Running => SubjectVerbs {
+            cancel: command_line(&["cancel", &reference, "--yes"]),
+            ..SubjectVerbs::default()
+        },
+        LaunchState::Finished => SubjectVerbs {
+            diff: Some(reference),
+            ..SubjectVerbs::default()
+        },
     }
 }
 

@@ -7,7 +7,9 @@ use kapi_task::rules::task::{End, KernelTask, LoopPhase};
 use kapi_task::rules::task_state::KernelTaskState;
 use kapi_wire::kernel::task::duration_ms;
 
-use crate::live_view::facts::{Account, Mood, SubjectFacts, TaskFacts, TaskMark};
+use crate::live_view::facts::{
+    Account, Mood, SubjectFacts, SubjectVerbs, TaskFacts, TaskMark, command_line,
+};
 
 /// Returns what is known of a task at a time; `waits` is what it waits for.
 pub(crate) fn facts(task: &KernelTask, waits: Option<String>, now_ms: i64) -> SubjectFacts {
@@ -49,7 +51,22 @@ pub(crate) fn facts(task: &KernelTask, waits: Option<String>, now_ms: i64) -> Su
             ..Account::default()
         },
         tasks: phases(task),
+        verbs: verbs(task),
         ..SubjectFacts::default()
+    }
+}
+
+fn verbs(task: &KernelTask) -> SubjectVerbs {
+    let reference = task.id.to_string();
+    if task.state.is_ended() {
+        return SubjectVerbs {
+            diff: Some(reference),
+            ..SubjectVerbs::default()
+        };
+    }
+    SubjectVerbs {
+        cancel: command_line(&["cancel", &reference, "--yes"]),
+        ..SubjectVerbs::default()
     }
 }
 

@@ -8,7 +8,9 @@ use kapi_workflow::rules::spent::{limit, time_limit_ms, used};
 use kapi_workflow::rules::state::Workflow;
 use kapi_workflow::rules::worker::{WorkerStatus, WorkflowWorker};
 
-use crate::live_view::facts::{Account, Mood, SubjectFacts, TaskFacts, TaskMark};
+use crate::live_view::facts::{
+    Account, Mood, SubjectFacts, SubjectVerbs, TaskFacts, TaskMark, command_line,
+};
 use crate::modes;
 
 /// Returns what is known of a workflow; `driver` is who drives it.
@@ -49,7 +51,30 @@ pub(crate) fn facts(workflow: &Workflow, driver: Option<&str>) -> SubjectFacts {
             work_max_ms: time_limit_ms(workflow),
         },
         tasks: workflow.workers.iter().map(worker).collect(),
+        verbs: verbs(workflow, driver),
         ..SubjectFacts::default()
+    }
+}
+
+fn verbs(workflow: &Workflow, driver: Option<&str>) -> SubjectVerbs {
+    let branch = workflow.body.rules().branch();
+    let diff = branch.map(|_| workflow.id.reference());
+    if workflow.status.is_terminal() {
+        return SubjectVerbs {
+            diff,
+            ..SubjectVerbs::default()
+        };
+    }
+    let (mode, reference) = (workflow.mode().as_str(), workflow.id.reference());
+    let resume = match driver {
+        Some(_) => None,
+        None => command_line(&[mode, "resume", &reference]),
+    };
+    SubjectVerbs {
+        resume,
+        diff,
+        cancel: command_line(&["cancel", &reference, "--yes"]),
+        ..SubjectVerbs::default()
     }
 }
 

@@ -7,8 +7,8 @@ use ratatui::layout::Size;
 use ratatui::style::Color;
 
 use crate::live_view::facts::{
-    Account, ChangeFacts, FileChange, Mood, PauseFacts, RefusedFacts, SubjectFacts, TaskFacts,
-    TaskMark, TurnFacts,
+    Account, ChangeFacts, FileChange, Mood, RefusedFacts, SubjectFacts, SubjectVerbs, TaskFacts,
+    TaskMark, TurnFacts, command_line,
 };
 use crate::live_view::overview::{Overview, Panel};
 use crate::live_view::state::{News, Prompt, SaidLine, ViewState};
@@ -95,8 +95,13 @@ fn goal() -> SubjectFacts {
             pattern: "git push".to_owned(),
             command: "git push origin main".to_owned(),
         }],
-        hears: true,
-        pause: PauseFacts::CanPause,
+        verbs: SubjectVerbs {
+            say: command_line(&["goal", "say", "007", "--"]),
+            pause: command_line(&["goal", "pause", "007"]),
+            cancel: command_line(&["cancel", "007", "--yes"]),
+            diff: Some("007".to_owned()),
+            ..SubjectVerbs::default()
+        },
     }
 }
 
