@@ -29,6 +29,16 @@ const JOBS_UNKNOWN: usize = 2;
 /// How many may be under way at most.
 const JOBS_MAX: usize = 64;
 
+/// The files that most projects have one of.
+const USUAL_MARKS: [&str; 6] = [
+    "Cargo.toml",
+    "Makefile",
+    "go.mod",
+    "package.json",
+    "pom.xml",
+    "pyproject.toml",
+];
+
 /// Options of `kapi check`.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Args {
@@ -80,8 +90,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let text = format!("Kapi found no project in {}", directory.display());
         let marks = checks::marks().map_err(|failure| Error::world(&failure))?;
         let hint = format!(
-            "name another directory with `--path`. A project has one of these files: {}.",
-            marks.join(", ")
+            "name the directory of a project with `--path`: one that has {} or another of the {} files \
+             that Kapi knows projects by.",
+            USUAL_MARKS.join(", "),
+            marks.len()
         );
         return Err(Error::new(Exit::NotFound, text).with_hint(hint));
     }
