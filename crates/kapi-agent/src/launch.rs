@@ -52,10 +52,24 @@ pub struct HostEnvironment<'a> {
 pub enum LaunchPurpose {
     /// To work on the goal: all tools, a session that can be resumed.
     Work,
+    /// To be asked one question after another: tools that only read, and a session that can be resumed.
+    Converse,
     /// To judge: tools that only read where the CLI can be told so, and no session.
     ///
     /// That nothing is written is the sandbox's business, not the CLI's.
     Judge,
+}
+
+impl LaunchPurpose {
+    /// Tells whether the agent works; else it only reads, and nothing that somebody left in the
+    /// checkout must instruct it.
+    #[must_use]
+    pub const fn is_work(self) -> bool {
+        match self {
+            Self::Work => true,
+            Self::Converse | Self::Judge => false,
+        }
+    }
 }
 
 /// One turn.
@@ -184,7 +198,7 @@ fn path_text(agent: &'static str, path: &Path) -> Result<String, AgentError> {
 /// Returns the session to resume: a judge resumes none.
 fn resumed<'a>(turn: &AgentTurn<'a>) -> Option<&'a str> {
     match turn.purpose {
-        LaunchPurpose::Work => turn.session,
+        LaunchPurpose::Work | LaunchPurpose::Converse => turn.session,
         LaunchPurpose::Judge => None,
     }
 }

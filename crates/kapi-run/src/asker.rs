@@ -191,9 +191,10 @@ fn ask_in(
         turn: question.turn,
         run_id: question.run_id,
         // Tools that only read, and no session that could be mixed up with the work's.
-        purpose: match question.tools {
-            ToolSet::Reading(_) => LaunchPurpose::Judge,
-            ToolSet::Service(_) => LaunchPurpose::Work,
+        purpose: match (question.tools, question.home) {
+            (ToolSet::Reading(_), AgentHome::Anew) => LaunchPurpose::Judge,
+            (ToolSet::Reading(_), AgentHome::Kept(_)) => LaunchPurpose::Converse,
+            (ToolSet::Service(_), _) => LaunchPurpose::Work,
         },
         network: question.network,
         scratch: question.dir,

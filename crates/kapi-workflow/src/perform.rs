@@ -6,6 +6,7 @@
 //! find again after a crash.
 
 pub mod combine;
+mod conversation;
 pub mod drive;
 pub mod task;
 pub mod terminal;

@@ -52,7 +52,7 @@ pub(super) fn launch(
         gate: turn.gate.map(|gate| gate::words(gate, AGENT)).transpose()?,
         access: match turn.purpose {
             LaunchPurpose::Work => AcpAccess::Work,
-            LaunchPurpose::Judge => AcpAccess::Look,
+            LaunchPurpose::Converse | LaunchPurpose::Judge => AcpAccess::Look,
         },
     };
     if turn.gate.is_some() {

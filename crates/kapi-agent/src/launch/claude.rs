@@ -69,7 +69,7 @@ pub(super) fn launch(
     args.extend(named);
     args.extend(words(&["--strict-mcp-config"]));
     args.extend(model(settings, &mut env));
-    if turn.purpose == LaunchPurpose::Work {
+    if turn.purpose.is_work() {
         // Its context file comes with its settings, or with a directory that is added by name.
         args.extend(words(&["--add-dir", &workspace]));
         env.insert(
@@ -80,14 +80,13 @@ pub(super) fn launch(
     if let Some(session) = resumed(turn) {
         args.extend(words(&["--resume", session]));
     }
-    if turn.purpose == LaunchPurpose::Judge {
+    if !turn.purpose.is_work() {
         // What the executor left in the checkout must not instruct the judge.
         env.insert("CLAUDE_CODE_DISABLE_CLAUDE_MDS".to_owned(), "1".to_owned());
-        args.extend(words(&[
-            "--tools",
-            "Read,Grep,Glob",
-            "--no-session-persistence",
-        ]));
+        args.extend(words(&["--tools", "Read,Grep,Glob"]));
+    }
+    if turn.purpose == LaunchPurpose::Judge {
+        args.extend(words(&["--no-session-persistence"]));
     }
     args.extend(settings.args.clone());
     let (login_files, notes) = login(&CLAUDE, settings);

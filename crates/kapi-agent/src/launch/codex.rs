@@ -98,7 +98,7 @@ pub(super) fn launch(
 
 fn config(settings: &AgentSettings, purpose: LaunchPurpose, gateway: Option<&str>) -> Table {
     let mut config = Table::new();
-    if purpose == LaunchPurpose::Judge {
+    if !purpose.is_work() {
         // What the executor left in the checkout must not instruct the judge.
         config.insert("project_doc_max_bytes".to_owned(), Value::Integer(0));
     }

@@ -56,7 +56,7 @@ pub(super) fn launch(
         LaunchPurpose::Work => args.extend(words(&["-y", "--skip-trust"])),
         // What the executor left in the checkout must not instruct the judge: in a folder that is
         // not trusted neither settings, hooks, servers nor context files of it are read.
-        LaunchPurpose::Judge => {
+        LaunchPurpose::Converse | LaunchPurpose::Judge => {
             env.insert("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "false".to_owned());
         }
     }
@@ -76,7 +76,7 @@ pub(super) fn launch(
             "maxAttempts": 3,
         },
     });
-    if turn.purpose == LaunchPurpose::Judge {
+    if !turn.purpose.is_work() {
         own["tools"] = json!({"core": ["read_file", "list_directory", "glob", "grep_search"]});
     }
     if let Some(tools) = tools::of_turn(turn) {

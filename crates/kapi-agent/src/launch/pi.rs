@@ -188,16 +188,20 @@ fn arguments(
     if let Some(session) = resumed(turn) {
         args.extend(words(&["--session", session]));
     }
-    if turn.purpose == LaunchPurpose::Judge {
-        args.extend(judge_words());
+    if !turn.purpose.is_work() {
+        args.extend(reader_words(turn.purpose));
     }
     args.extend(settings.args.clone());
     args
 }
 
-/// Returns the arguments of a judge: what the executor left in the checkout must not instruct it.
-fn judge_words() -> Vec<String> {
-    let mut args = words(&["--tools", "read,grep,find,ls", "--no-session"]);
+/// Returns the arguments of one that only reads: what somebody left in the checkout must not
+/// instruct it.
+fn reader_words(purpose: LaunchPurpose) -> Vec<String> {
+    let mut args = words(&["--tools", "read,grep,find,ls"]);
+    if purpose == LaunchPurpose::Judge {
+        args.extend(words(&["--no-session"]));
+    }
     args.extend(words(&["--no-skills", "--no-context-files"]));
     args.extend(words(&["--system-prompt", JUDGE_SYSTEM_PROMPT]));
     args.extend(words(&["--append-system-prompt", JUDGE_SYSTEM_PROMPT_END]));

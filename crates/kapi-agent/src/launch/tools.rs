@@ -32,11 +32,11 @@ pub struct Tools<'a> {
     pub env: &'a BTreeMap<String, String>,
 }
 
-/// Returns the tools that a run is handed: one that judges has none.
+/// Returns the tools that a run is handed: one that only reads has none.
 pub(super) const fn of_turn<'a>(turn: &AgentTurn<'a>) -> Option<Tools<'a>> {
     match turn.purpose {
         LaunchPurpose::Work => turn.tools,
-        LaunchPurpose::Judge => None,
+        LaunchPurpose::Converse | LaunchPurpose::Judge => None,
     }
 }
 

@@ -158,6 +158,34 @@ fn a_judge_resumes_nothing_and_keeps_nothing() {
 }
 
 #[test]
+fn one_who_is_asked_again_reads_as_a_judge_does_and_goes_on_with_its_session() {
+    for agent in AGENTS {
+        let started = |purpose| {
+            let turn = turn(Some("5e55-10n"), purpose);
+            started(agent, &AgentSettings::default(), &turn).unwrap()
+        };
+        let (asked, judge) = (
+            started(LaunchPurpose::Converse),
+            started(LaunchPurpose::Judge),
+        );
+        assert!(asked.args.contains(&"5e55-10n".to_owned()), "{asked:?}");
+        let not_kept = ["--no-session-persistence", "--ephemeral", "--no-session"];
+        let keeps = |arg: &String| !not_kept.contains(&arg.as_str());
+        assert!(asked.args.iter().all(keeps), "{:?}", asked.args);
+        // What it may use and what it is kept from reading is a judge's.
+        let rest = judge.args.iter().filter(|arg| keeps(arg));
+        for arg in rest {
+            assert!(asked.args.contains(arg), "{agent}: {arg}");
+        }
+        assert_eq!(
+            (asked.env, asked.files),
+            (judge.env, judge.files),
+            "{agent}"
+        );
+    }
+}
+
+#[test]
 fn a_login_is_lent_only_when_asked() {
     for agent in AGENTS {
         let settings = AgentSettings {

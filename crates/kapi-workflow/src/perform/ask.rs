@@ -26,6 +26,7 @@ use kapi_spend::rules::account;
 use kapi_sys::process::ProcessEnd;
 
 use crate::perform::answer::MessageEnd;
+use crate::perform::conversation::Conversation;
 use crate::perform::{
     EffectRefusal, WorkflowEnvironment, answer, cancelled, clear, outline, run_id, scratch,
 };
@@ -51,8 +52,10 @@ pub(super) fn ask(
     kind.check_roles(&roles()).map_err(refused)?;
     let scratch = scratch(&world, effect)?;
     let run_id = run_id(effect);
+    let conversation = Conversation::open(&world, &effect.workflow, question.role, &kind)?;
     let posed = PreparedQuestion {
         world: &world,
+        conversation: conversation.as_ref(),
         question,
         kind: &kind,
         run_dir: RunDir::open(&world.location.runs, &run_id)?,
@@ -126,6 +129,7 @@ pub(super) fn guidance(
 /// A question, ready to be put.
 struct PreparedQuestion<'a> {
     world: &'a RealWorld<'a>,
+    conversation: Option<&'a Conversation>,
     question: &'a AgentQuestion,
     kind: &'a AgentKind,
     run_dir: RunDir,
@@ -157,6 +161,7 @@ impl PreparedQuestion<'_> {
             prompt = format!("{prompt}\n\n{}", shown.text);
             mounts.push(shown.mount);
         }
+        let session = self.conversation.and_then(Conversation::session);
         let posed = ReadOnlyQuestion {
             agent: self.kind,
             prompt: &prompt,
@@ -164,8 +169,10 @@ impl PreparedQuestion<'_> {
                 Some((repo, commit)) => QuestionFiles::Commit { repo, commit },
                 None => QuestionFiles::Nothing,
             },
-            home: AgentHome::Anew,
-            session: None,
+            home: self
+                .conversation
+                .map_or(AgentHome::Anew, |it| AgentHome::Kept(it.home())),
+            session: session.as_deref(),
             tools: ToolSet::Reading(GateRules::Fixed(&[])),
             turn: question.ordinal,
             run_id: &self.run_id,
@@ -177,7 +184,15 @@ impl PreparedQuestion<'_> {
             env: Vec::new(),
             mounts,
         };
-        asker::ask_patiently(&world.grants, &posed, watch)
+        let asked = asker::ask_patiently(&world.grants, &posed, watch);
+        if let Some(conversation) = self.conversation {
+            let session = match &asked {
+                Ok((run, _)) => run.session.as_deref(),
+                Err(_) => session.as_deref(),
+            };
+            conversation.keep(self.kind, session)?;
+        }
+        asked
     }
 
     fn outcome(&self, run: &AgentRun, end: ProcessEnd) -> Result<WorkflowOutcome, EffectRefusal> {

@@ -19,8 +19,19 @@ pub struct RoleSpec {
     pub by: AskedOf,
     /// What they are given to read.
     pub reads: Reads,
+    /// What they remember of earlier questions of the workflow, besides what they are told.
+    pub recalls: Recall,
     /// What they are asked, after `is asked`.
     pub asked: &'static str,
+}
+
+/// What an agent remembers of earlier questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recall {
+    /// Nothing: each question is put to somebody who comes anew.
+    Nothing,
+    /// The conversation so far, where the agent can go on with one.
+    Conversation,
 }
 
 /// Who is asked.

@@ -2,7 +2,7 @@
 
 use kapi_core::mode::Mode;
 
-use crate::rules::role::{AskedOf, Reads, RoleSpec};
+use crate::rules::role::{AskedOf, Reads, Recall, RoleSpec};
 
 /// One role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,6 +18,7 @@ static DRAFTER: RoleSpec = RoleSpec {
     name: "drafter",
     by: AskedOf::Agent,
     reads: Reads::Commit,
+    recalls: Recall::Nothing,
     asked: "for a contract",
 };
 static RESEARCHER: RoleSpec = RoleSpec {
@@ -25,6 +26,7 @@ static RESEARCHER: RoleSpec = RoleSpec {
     name: "researcher",
     by: AskedOf::Agent,
     reads: Reads::Commit,
+    recalls: Recall::Nothing,
     asked: "for the next experiment",
 };
 

@@ -3,7 +3,7 @@
 
 use kapi_core::mode::Mode;
 
-use crate::rules::role::{AskedOf, Reads, RoleSpec};
+use crate::rules::role::{AskedOf, Reads, Recall, RoleSpec};
 
 /// One role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,6 +28,7 @@ const fn role(name: &'static str, by: AskedOf, asked: &'static str) -> RoleSpec 
         name,
         by,
         reads: Reads::Change,
+        recalls: Recall::Nothing,
         asked,
     }
 }

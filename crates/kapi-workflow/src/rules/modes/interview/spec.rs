@@ -12,7 +12,7 @@ use crate::rules::modes::Begin;
 use crate::rules::modes::interview::begin::InterviewBegin;
 use crate::rules::modes::interview::state::InterviewPhase;
 use crate::rules::pending::WorkflowDecision;
-use crate::rules::role::{AskedOf, Reads, RoleSpec};
+use crate::rules::role::{AskedOf, Reads, Recall, RoleSpec};
 
 /// The table.
 pub(crate) static SPEC: ModeSpec = ModeSpec {
@@ -58,6 +58,7 @@ pub static INTERVIEWER: RoleSpec = RoleSpec {
     name: "interviewer",
     by: AskedOf::Agent,
     reads: Reads::Commit,
+    recalls: Recall::Conversation,
     asked: "what to ask next",
 };
 

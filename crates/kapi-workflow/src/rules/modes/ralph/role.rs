@@ -2,7 +2,7 @@
 
 use kapi_core::mode::Mode;
 
-use crate::rules::role::{AskedOf, Reads, RoleSpec};
+use crate::rules::role::{AskedOf, Reads, Recall, RoleSpec};
 
 /// One role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,6 +24,7 @@ static THESIS: RoleSpec = RoleSpec {
     name: "thesis",
     by: AskedOf::Agent,
     reads: Reads::Commit,
+    recalls: Recall::Nothing,
     asked: "for a plan",
 };
 static ANTITHESIS: RoleSpec = RoleSpec {
@@ -31,6 +32,7 @@ static ANTITHESIS: RoleSpec = RoleSpec {
     name: "antithesis",
     by: AskedOf::Reviewer,
     reads: Reads::Commit,
+    recalls: Recall::Nothing,
     asked: "what speaks against the plan",
 };
 static SYNTHESIS: RoleSpec = RoleSpec {
@@ -38,6 +40,7 @@ static SYNTHESIS: RoleSpec = RoleSpec {
     name: "synthesis",
     by: AskedOf::Agent,
     reads: Reads::Commit,
+    recalls: Recall::Nothing,
     asked: "what comes of both",
 };
 static REVIEWER: RoleSpec = RoleSpec {
@@ -45,6 +48,7 @@ static REVIEWER: RoleSpec = RoleSpec {
     name: "reviewer",
     by: AskedOf::Reviewer,
     reads: Reads::Change,
+    recalls: Recall::Nothing,
     asked: "for a review",
 };
 static ACCOUNTANT: RoleSpec = RoleSpec {
@@ -52,6 +56,7 @@ static ACCOUNTANT: RoleSpec = RoleSpec {
     name: "accountant",
     by: AskedOf::Agent,
     reads: Reads::Change,
+    recalls: Recall::Nothing,
     asked: "for the account",
 };
 

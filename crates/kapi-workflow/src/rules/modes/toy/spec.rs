@@ -11,7 +11,7 @@ use crate::rules::mode_spec::{
 use crate::rules::modes::Begin;
 use crate::rules::modes::toy::begin::ToyBegin;
 use crate::rules::pending::WorkflowDecision;
-use crate::rules::role::{AskedOf, Reads, RoleSpec};
+use crate::rules::role::{AskedOf, Reads, Recall, RoleSpec};
 
 /// The table.
 pub(crate) static SPEC: ModeSpec = ModeSpec {
@@ -53,6 +53,7 @@ pub static WEIGHER: RoleSpec = RoleSpec {
     name: "weigher",
     by: AskedOf::Agent,
     reads: Reads::Commit,
+    recalls: Recall::Nothing,
     asked: "for a scale",
 };
 
