@@ -298,7 +298,7 @@ pub fn commit_message(goal: &Goal) -> String {
     let subject: String = format!("{kind}: {first_line}").chars().take(72).collect();
     let body = if let Some(whole) = &contract.working.workflow {
         // The worker's guidance and the plan around its task are no part of the history.
-        format!("Task {} of workflow {}.\n\n", whole.task, whole.id)
+        format!("Kapi-Workflow: {}\nKapi-Task: {}\n", whole.id, whole.task)
     } else if subject.ends_with(intent) {
         String::new()
     } else {

@@ -63,7 +63,7 @@ pub(super) fn combine(
     let repo = RepositorySession::open(&world.grants, &world.location.project, watch.cancel)?;
     let at = StepWorld {
         owner: repository_session::ref_part(&world.location.ref_name)?,
-        author: repository_session::author(),
+        author: repository_session::person(&repo.repository, &world.grants),
         scratch: scratch(&world, effect)?,
         world,
         repo,

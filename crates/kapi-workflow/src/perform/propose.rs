@@ -177,7 +177,7 @@ fn commit(
     let plan = CandidatePlan {
         name: repository_session::ref_part(&format!("proposal-{}", proposal.question.ordinal))?,
         message: proposal.message.clone(),
-        author: repository_session::author(),
+        author: repository_session::person(&repo.repository, &world.grants),
         at_unix_seconds: proposal.at_s,
     };
     // Named below the workflow, whichever workspace it is of.

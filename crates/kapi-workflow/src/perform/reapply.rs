@@ -34,7 +34,7 @@ pub(super) fn reapply(
         commit: &commit,
         carries: Carries::One,
         message: &wanted.message,
-        author: &repository_session::author(),
+        author: &repository_session::person(&repo.repository, &world.grants),
         at_unix_seconds: wanted.at_s,
         scratch: &scratch,
     };

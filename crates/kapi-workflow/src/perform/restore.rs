@@ -3,11 +3,11 @@
 //!
 //! Which commit that is, is not known here.
 
+use kapi_core::failure::Failure;
+use kapi_git::author::Author;
 use kapi_git::candidate::CandidatePlan;
-use kapi_git::id::CommitId;
 use kapi_git::publish::PublishError;
 use kapi_git::restore::{Recommit, RestoreError};
-use kapi_git::workspace::GitWorkspace;
 use kapi_machine::watch::EffectWatch;
 use kapi_run::repository_session::RepositorySession;
 use kapi_run::{failure, repository_session};
@@ -31,7 +31,16 @@ pub(super) fn restore(
     let name = format!("kept-{}", effect_name(&effect.id));
     let to = match &wanted.keep {
         None => head.clone(),
-        Some(keep) => kept(&repo, &workspace, &head, keep, &name)?,
+        Some(keep) => {
+            let author = repository_session::person(&repo.repository, &world.grants);
+            let made = kept_plan(keep, &name, author)?;
+            let commits = Recommit {
+                files: &repository_session::commit_id(&keep.commit)?,
+                parent: &head,
+            };
+            let made = repo.repository.recommit(&workspace, commits, &made);
+            made.map_err(|error| failure::plain(&error))?
+        }
     };
     // Where it stays, this proves that nobody else has moved it.
     let moved = repo.repository.publish_branch(&workspace, &head, &to);
@@ -48,26 +57,14 @@ pub(super) fn restore(
     }))
 }
 
-/// Makes the commit that is put on the branch.
-fn kept(
-    repo: &RepositorySession,
-    workspace: &GitWorkspace,
-    head: &CommitId,
-    keep: &KeptChange,
-    name: &str,
-) -> Result<CommitId, EffectRefusal> {
-    let plan = CandidatePlan {
+/// Returns the plan of the commit that is put on the branch.
+fn kept_plan(keep: &KeptChange, name: &str, author: Author) -> Result<CandidatePlan, Failure> {
+    Ok(CandidatePlan {
         name: repository_session::ref_part(name)?,
         message: keep.message.clone(),
-        author: repository_session::author(),
+        author,
         at_unix_seconds: keep.at_s,
-    };
-    let commits = Recommit {
-        files: &repository_session::commit_id(&keep.commit)?,
-        parent: head,
-    };
-    let made = repo.repository.recommit(workspace, commits, &plan);
-    made.map_err(|error| failure::plain(&error).into())
+    })
 }
 
 /// A branch that somebody moved is theirs to put back; everything else may pass.

@@ -36,7 +36,7 @@ pub(super) fn split(
             commit: CandidatePlan {
                 name: repository_session::ref_part(&format!("part-{n}"))?,
                 message: part.message.clone(),
-                author: repository_session::author(),
+                author: repository_session::person(&repo.repository, &world.grants),
                 at_unix_seconds: wanted.at_s,
             },
             commits: commits?,

@@ -263,12 +263,12 @@ fn message(workflow: &Workflow, search: &Autoresearch, run: &Run) -> String {
         .map(|reading| format!(",\"{}\":{}", reading.name, reading.value))
         .collect();
     format!(
-        "perf: {}\n\n{}\n\nRun {} of workflow {}. {}.\n\nResult: {{\"status\":\"{}\",\"{name}\":{number}{others}}}\n",
+        "perf: {}\n\n{}\n\nRun {}. {}.\n\nKapi-Workflow: {}\nResult: {{\"status\":\"{}\",\"{name}\":{number}{others}}}\n",
         one_line(&run.description),
         run.hypothesis.trim(),
         run.number,
-        workflow.id,
         run.reason,
+        workflow.id,
         run.status.as_str(),
     )
 }
@@ -298,7 +298,7 @@ fn part(workflow: &Workflow, search: &Autoresearch, number: u32, group: &Group) 
     SplitPart {
         branch: format!("{name}-part-{number}"),
         message: format!(
-            "perf: {}\n\nPart {number} of {} of workflow {}:\n\n{lines}",
+            "perf: {}\n\nPart {number} of {}:\n\n{lines}\nKapi-Workflow: {}\n",
             one_line(&group.title),
             search.groups.len(),
             workflow.id

@@ -158,7 +158,7 @@ fn application(workflow: &Workflow, state: &Integrate) -> Option<SourceApplicati
         at: branch.head.clone(),
         onto: state.head().to_owned(),
         message: format!(
-            "Integrate {}: {}\n\nBrings {what} {} as proved at {}. By workflow {}.\n",
+            "Integrate {}: {}\n\nBrings {what} {} as proved at {}.\n\nKapi-Workflow: {}\n",
             source.id, source.title, source.id, source.commit, workflow.id
         ),
         at_s: at_s(workflow),
