@@ -71,6 +71,9 @@ struct RalphResumeArgs {
     /// Resume or restart a task that stopped
     #[arg(long, value_name = "TASK", group = "asked")]
     retry: Option<String>,
+    /// Land work although it changes paths outside the plan
+    #[arg(long, group = "asked")]
+    allow_paths: bool,
     /// Replan, because the approved plan is wrong
     #[arg(long, value_name = "REASON", group = "asked")]
     replan: Option<String>,
@@ -121,6 +124,9 @@ fn asked(args: &RalphResumeArgs) -> Result<Option<resume::ResumeOptions>, Error>
     if let Some(task) = &args.retry {
         let task = PlanTaskId::parse(task).map_err(|error| Error::usage(error.to_string()))?;
         return Ok(Some(command(RalphCommand::Retry { task })));
+    }
+    if args.allow_paths {
+        return Ok(Some(command(RalphCommand::AllowPaths)));
     }
     if let Some(turns) = args.turns {
         let turns = u32::try_from(turns);

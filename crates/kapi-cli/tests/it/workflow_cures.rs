@@ -44,7 +44,19 @@ fn a_task_whose_work_another_one_did_is_done_with_evidence() {
             "depends_on: [T-001], touches: [MANUAL], isolation",
         ],
     ]);
-    let done = machine.ralph(WORDS, AT_ONCE);
+    let held = machine.ralph(WORDS, AT_ONCE);
+    assert_eq!(held.code, 5, "{held:?}");
+    let named = "changes paths that the plan does not assign to it: MANUAL";
+    assert!(held.stdout.contains(named), "{held:?}");
+    let branch = "feat/ralph-greet-people";
+    assert_eq!(
+        machine.env.commit_of(branch),
+        machine.env.commit_of("main"),
+        "nothing landed before a person's word"
+    );
+    let inbox = machine.env.json(&["inbox"])["items"][0].clone();
+    assert_eq!(inbox["yes"], "kapi ralph resume 001 --allow-paths");
+    let done = resume(&machine, &["--allow-paths"]);
     assert_eq!(done.code, 0, "{done:?}");
     let said = "T-002 is already done: its checks pass on";
     assert!(done.stderr.contains(said), "{done:?}");
@@ -64,11 +76,14 @@ fn a_task_whose_work_another_one_did_is_done_with_evidence() {
 #[test]
 fn a_task_out_of_turns_goes_on_by_the_one_command_that_is_named() {
     // The first turn does nothing of use, and the second what is asked for.
-    let machine = agent_with(&[[
-        r#"      - steps: [{write: {path: word.txt, content: "helo\n"}}, {claim: done}]"#,
-        "      - steps: [{write: {path: other.txt, content: \"x\\n\"}}]\n      \
-         - steps: [{write: {path: word.txt, content: \"helo\\n\"}}, {claim: done}]",
-    ]]);
+    let machine = agent_with(&[
+        [
+            r#"      - steps: [{write: {path: word.txt, content: "helo\n"}}, {claim: done}]"#,
+            "      - steps: [{write: {path: other.txt, content: \"x\\n\"}}]\n      \
+             - steps: [{write: {path: word.txt, content: \"helo\\n\"}}, {claim: done}]",
+        ],
+        ["touches: [word.txt]", "touches: [word.txt, other.txt]"],
+    ]);
     let blocked = machine.ralph(WORDS, &[AT_ONCE, &["--turns", "1"]].concat());
     assert_eq!(blocked.code, 5, "{blocked:?}");
     let cure = "kapi ralph resume 001 --turns +10";
@@ -139,15 +154,20 @@ fn whoever_approves_again_sees_what_changed() {
 fn the_branches_of_tasks_go_with_their_worktrees_and_their_commits_stay() {
     let machine = Machine::new();
     let env = &machine.env;
+    env.git(&["config", "user.name", "Ada Lovelace"]);
+    env.git(&["config", "user.email", "ada@example.invalid"]);
     let done = machine.ralph(WORDS, AT_ONCE);
     assert_eq!(done.code, 0, "{done:?}");
-    let of_tasks = || env.git(&["branch", "--list", "feat/goal-*"]);
-    let commit = env.commit_of("feat/goal-001-greet-people_T-001");
-    assert_ne!(of_tasks(), "");
-    env.git(&["merge", "--quiet", "feat/ralph-greet-people"]);
-    let cleaned = env.kapi(&["cleanup"]);
-    assert_eq!(cleaned.code, 0, "{cleaned:?}");
-    assert_eq!(of_tasks(), "");
+    // Each commit of the branch is the person's, with the workflow in a trailer.
+    let format = "--format=%an <%ae> %cn %(trailers:key=Kapi-Workflow,valueonly,separator=)";
+    let commits = env.git(&["log", format, "main..feat/ralph-greet-people"]);
+    let by = "Ada Lovelace <ada@example.invalid> Ada Lovelace 001-greet-people";
+    assert!(commits.lines().count() > 2, "{commits}");
+    assert!(commits.lines().all(|line| line == by), "{commits}");
+    // They went when they landed: no command had to be typed.
+    let branches = env.git(&["branch", "--format=%(refname:short)"]);
+    assert_eq!(branches, "feat/ralph-greet-people\nmain");
+    let commit = env.commit_of("refs/kapi/001-greet-people-T-001/turn-1");
     let kept = env.git(&["for-each-ref", "--points-at", &commit, "refs/kapi"]);
     assert!(kept.contains("refs/kapi/001-greet-people-T-001/"), "{kept}");
     let shown = env.kapi(&["show", "001/T-001"]);

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use kapi_testkit::agent_tools::Cli;
+use kapi_testkit::model_server::record::RecordedRequest;
 use kapi_testkit::model_server::scenario::{AssistantTurn, JudgeRule, ModelScenario, Route};
 use serde_json::{Value, json};
 
@@ -226,6 +227,19 @@ fn interviewed(machine: &Machine) {
     );
 }
 
+/// Checks that the interviewer went on with its conversation: what it said before is in each of its
+/// next requests.
+fn assert_conversation(asked: &[RecordedRequest]) {
+    let interviewer = asked
+        .iter()
+        .filter(|request| request.last_user.contains(INTERVIEWER) && !request.tools.is_empty());
+    let said = interviewer.map(|request| {
+        let messages = request.body["messages"].as_array().unwrap().iter();
+        messages.filter(|it| it["role"] == "assistant").count()
+    });
+    assert_eq!(said.collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+}
+
 /// Checks what stands in the end, for people and for programs.
 fn assert_complete(machine: &Machine) {
     let state = snapshot(machine, "ralph", BUILD);
@@ -352,8 +366,9 @@ fn from_an_interview_to_a_closeout() {
     );
     let review = read(&machine, "ralph", BUILD, "review.md");
     assert!(review.contains("It dismisses before it greets"), "{review}");
-    // Both objected to and reviewed by another one than who planned and worked.
     let asked = machine.asked();
+    assert_conversation(&asked);
+    // Both objected to and reviewed by another one than who planned and worked.
     let of = |mark: &str| {
         let of_mark = asked
             .iter()

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Barrier, Mutex};
 
+use kapi_check::rules::proof::verify_report::VerifyReport;
+use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
 use kapi_core::usage::Usage;
@@ -20,7 +22,7 @@ use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::branch::BranchType;
 use kapi_workflow::rules::changed::LandedPaths;
 use kapi_workflow::rules::command::WorkflowCommand;
-use kapi_workflow::rules::effect::{WorkflowAction, WorkflowEffect};
+use kapi_workflow::rules::effect::{Verification, WorkflowAction, WorkflowEffect};
 use kapi_workflow::rules::identity::ReviewerIdentity;
 use kapi_workflow::rules::modes::interview::command::InterviewCommand;
 use kapi_workflow::rules::modes::ralph::answer::RalphAnswer;
@@ -265,6 +267,27 @@ pub(crate) fn built(project: &Project<'_>, change: impl FnOnce(&mut WorkflowTerm
         .key()
 }
 
+/// Returns that nothing of what a plan wants is there before the work.
+pub(crate) fn nothing_yet(asked: &Verification) -> WorkflowOutcome {
+    let run = |command: &String| VerifyRun {
+        command: command.clone(),
+        checks: Checks::Visible,
+        exit_code: Some(1),
+        timed_out: false,
+        duration_ms: 1,
+        output_tail: String::new(),
+        output_bytes: 0,
+        tally: None,
+    };
+    WorkflowOutcome::Verified(VerifyReport {
+        commit: asked.commit.clone(),
+        tree: "b".repeat(40),
+        tampered: Vec::new(),
+        runs: asked.commands.iter().map(run).collect(),
+        inspection: Box::default(),
+    })
+}
+
 pub(crate) fn argued(effect: &WorkflowEffect, role: &RoleSpec) -> WorkflowOutcome {
     let answer = match RalphRole::of(role).unwrap() {
         RalphRole::Antithesis => RalphAnswer::Antithesis(Objections {
@@ -313,6 +336,7 @@ fn independent_tasks_are_worked_on_at_once_as_far_as_the_terms_allow() {
                 failed(false)
             }
             WorkflowAction::Ask(question) => argued(effect, question.role),
+            WorkflowAction::Verify(asked) if asked.commit == asked.base => nothing_yet(asked),
             WorkflowAction::Prepare { branch, .. } => WorkflowOutcome::Prepared {
                 branch: branch.clone(),
                 worktree: "/worktrees/it".to_owned(),

@@ -27,7 +27,7 @@ use kapi_workflow::rules::spent::left;
 use kapi_workflow::rules::state::Workflow;
 
 use crate::support::{contract, person, usage};
-use crate::workflow_driving::{argued, built};
+use crate::workflow_driving::{argued, built, nothing_yet};
 use crate::workflow_support::{Governed, until_cancelled};
 
 const TOKENS: u64 = 1_000;
@@ -94,6 +94,7 @@ fn drive(governed: &Governed, key: &WorkflowKey, budgets: &Mutex<Vec<Option<u64>
     let act =
         |effect: &WorkflowEffect, _: &kapi_machine::watch::EffectWatch<'_>| match &effect.action {
             WorkflowAction::Ask(question) => argued(effect, question.role),
+            WorkflowAction::Verify(asked) if asked.commit == asked.base => nothing_yet(asked),
             WorkflowAction::Prepare { branch, .. } => WorkflowOutcome::Prepared {
                 branch: branch.clone(),
                 worktree: "/worktrees/it".to_owned(),

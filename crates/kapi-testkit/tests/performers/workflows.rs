@@ -296,6 +296,8 @@ impl WorkflowRig {
             (branch.name, branch.worktree)
         };
         let action = WorkflowAction::Land(Box::new(WorkflowLanding {
+            within: Vec::new(),
+            goal: None,
             task: PlanTaskId::parse(task).unwrap(),
             commit: commit.to_owned(),
             base: base.to_owned(),

@@ -9,6 +9,7 @@ use kapi_git::land::bring::CheckoutOutcome;
 use kapi_git::land::{self, Carries, LandError, LandPlan};
 use kapi_git::workspace::WorkspaceOrigin;
 use kapi_goal::perform::real::RealWorld;
+use kapi_launch::clean::goals::{self, FileAttribution, GoalFiles};
 use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_run::repository_session::RepositorySession;
 use kapi_run::{failure, repository_session};
@@ -34,6 +35,14 @@ pub(super) fn land(
         repository_session::commit_id(&landing.base)?,
         repository_session::commit_id(&landing.commit)?,
     );
+    let changed = changed(&repo, &base, &commit)?;
+    let outside = changed.outside(&landing.within);
+    if !outside.is_empty() {
+        clear(&scratch);
+        return Ok(WorkflowOutcome::Strayed {
+            paths: outside.into_iter().map(str::to_owned).collect(),
+        });
+    }
     let plan = LandPlan {
         owner: &repository_session::ref_part(&world.location.ref_name)?,
         branch: &landing.branch,
@@ -42,13 +51,15 @@ pub(super) fn land(
         commit: &commit,
         carries: Carries::One,
         message: &landing.message,
-        author: &repository_session::author(),
+        author: &repository_session::person(&repo.repository, &world.grants),
         at_unix_seconds: landing.at_s,
         scratch: &scratch,
     };
     let landed = repo.repository.land(&plan);
     clear(&scratch);
     let landed = landed.map_err(|error| refused(&error, landing))?;
+    // Landed or to be done again: nobody works on this goal's branch any more.
+    retire(location, landing);
     Ok(match landed {
         land::LandOutcome::Landed {
             head: to,
@@ -62,7 +73,7 @@ pub(super) fn land(
                 head: to.to_string(),
                 tree: tree.to_string(),
                 merged: is_merged,
-                changed: changed(&repo, &base, &commit)?,
+                changed,
             }
         }
         land::LandOutcome::Conflicted { paths } => WorkflowOutcome::Conflicted {
@@ -72,6 +83,26 @@ pub(super) fn land(
                 .collect(),
         },
     })
+}
+
+/// Removes the worktree and the branch of a task's goal; its commits stay under its own refs. What
+/// holds work that is in no commit stays, and goes with `kapi cleanup`.
+fn retire(location: &WorkflowEnvironment<'_>, landing: &WorkflowLanding) {
+    let Some(id) = &landing.goal else { return };
+    let (Ok(goal), Ok(world)) = (location.project.load(id), (location.world)(id)) else {
+        return;
+    };
+    let files = GoalFiles {
+        whose: FileAttribution::Task {
+            branch: goal.contract.branch.clone(),
+        },
+        name: id.to_string(),
+        location: world.location,
+        known: landing.commit.clone(),
+        base: goal.contract.base.commit,
+        stays: None,
+    };
+    drop(goals::remove(&world.grants, &files));
 }
 
 /// Returns the paths that differ between two commits.

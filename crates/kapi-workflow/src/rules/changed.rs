@@ -2,6 +2,7 @@
 //!
 //! Capped; whoever needs the rest reads the commit.
 
+use kapi_core::glob::covers;
 use serde::{Deserialize, Serialize};
 
 /// The most paths that are kept of one landing.
@@ -33,6 +34,17 @@ impl LandedPaths {
             paths,
             n_more: u64::try_from(n_more).unwrap_or(u64::MAX),
         }
+    }
+
+    /// Returns the paths that no pattern names; none where there are no patterns.
+    #[must_use]
+    pub fn outside(&self, patterns: &[String]) -> Vec<&str> {
+        if patterns.is_empty() {
+            return Vec::new();
+        }
+        let is_named = |path: &str| patterns.iter().any(|glob| covers(glob, path));
+        let paths = self.paths.iter().map(String::as_str);
+        paths.filter(|path| !is_named(path)).collect()
     }
 
     /// Tells whether two landings may have changed one path.

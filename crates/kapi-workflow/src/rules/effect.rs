@@ -248,10 +248,14 @@ pub struct GoalWork {
 pub struct WorkflowLanding {
     /// The task.
     pub task: PlanTaskId,
+    /// Its goal, whose own branch and worktree have served their purpose then.
+    pub goal: Option<GoalId>,
     /// The proved commit: one commit on `base`.
     pub commit: String,
     /// What it was made on.
     pub base: String,
+    /// The paths that it may change; empty where it may change any.
+    pub within: Vec<String>,
     /// The branch.
     pub branch: String,
     /// Its worktree.

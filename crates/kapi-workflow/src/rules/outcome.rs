@@ -69,6 +69,11 @@ pub enum WorkflowOutcome {
         /// The paths that the task's commit changed.
         changed: LandedPaths,
     },
+    /// A commit changes paths beside those that it may change; nothing was done with it.
+    Strayed {
+        /// The paths beside.
+        paths: Vec<String>,
+    },
     /// A commit does not fit what landed meanwhile.
     Conflicted {
         /// The paths.
@@ -175,6 +180,7 @@ impl WorkflowOutcome {
             | Self::Rested { .. }
             | Self::Landed { .. }
             | Self::Conflicted { .. }
+            | Self::Strayed { .. }
             | Self::Verified(_)
             | Self::Advanced { .. }
             | Self::Moved { .. } => Usage::default(),
@@ -198,6 +204,7 @@ impl WorkflowOutcome {
             | Self::Rested { .. }
             | Self::Landed { .. }
             | Self::Conflicted { .. }
+            | Self::Strayed { .. }
             | Self::Verified(_)
             | Self::Advanced { .. }
             | Self::Moved { .. } => {}

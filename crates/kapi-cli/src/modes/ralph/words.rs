@@ -221,6 +221,9 @@ fn ralph(event: &RalphEvent) -> Option<String> {
         RalphEvent::TaskGivenUp { task, reason } => {
             format!("{task} is abandoned: {}", first_line(reason))
         }
+        RalphEvent::BaseChecked { .. }
+        | RalphEvent::TaskStrayed { .. }
+        | RalphEvent::StrayingAllowed { .. } => return for_a_person(event),
         RalphEvent::HeadVerified { commit, report } => verified(commit, report),
         RalphEvent::FixPlanned { task, because } => added(task, because),
         RalphEvent::TaskRetried { task } => format!("{task} continues"),
@@ -234,6 +237,21 @@ fn ralph(event: &RalphEvent) -> Option<String> {
         },
         RalphEvent::ReviewAsked { .. } => return None,
     })
+}
+
+/// Says what a person decides by, or has decided.
+fn for_a_person(event: &RalphEvent) -> Option<String> {
+    if let RalphEvent::BaseChecked { report } = event {
+        let n_passed = report.runs.iter().filter(|run| run.passed()).count();
+        let n_checks = report.runs.len();
+        Some(format!("on the base: {n_passed} of {n_checks} checks pass"))
+    } else if let RalphEvent::TaskStrayed { task, reason, .. } = event {
+        Some(format!("{task} is held: {}", first_line(reason)))
+    } else if let RalphEvent::StrayingAllowed { task } = event {
+        Some(format!("{task} may change paths outside the plan"))
+    } else {
+        None
+    }
 }
 
 fn added(task: &PlanTask, because: &str) -> String {

@@ -26,7 +26,7 @@ use kapi_workflow::rules::modes::ralph::plan::{
 };
 use kapi_workflow::rules::modes::ralph::review::{FindingCategory, ReviewFinding, ReviewFindings};
 use kapi_workflow::rules::modes::ralph::role::RalphRole;
-use kapi_workflow::rules::modes::ralph::state::{Ralph, Stand};
+use kapi_workflow::rules::modes::ralph::state::{Ralph, Stand, TaskState};
 use kapi_workflow::rules::modes::{Begin, Body, ModeCommand};
 use kapi_workflow::rules::outcome::WorkflowOutcome;
 use kapi_workflow::rules::state::Workflow;
@@ -38,9 +38,9 @@ use crate::workflow_sim::script::{Deed, NextStep, WorkflowScript, by_person};
 kinds! {
     KINDS, kind: RalphEvent as "Ralph::"
     [
-        ThesisRecorded, AntithesisRecorded, SynthesisRecorded, ConsensusMissed, PlanProposed,
+        ThesisRecorded, AntithesisRecorded, SynthesisRecorded, ConsensusMissed, PlanProposed, BaseChecked,
         PlanReopened, BranchPrepared, TaskBegun, TaskRested, TaskLanded, TaskAlreadyDone,
-        TaskConflicted,        TaskSentBack, TaskGivenUp, HeadVerified, FixPlanned, TaskRetried, ReviewAsked, Reviewed,
+        TaskConflicted, TaskSentBack, TaskGivenUp, TaskStrayed, StrayingAllowed, HeadVerified, FixPlanned, TaskRetried, ReviewAsked, Reviewed,
         AnswerRefused, Accounted,
     ]
 }
@@ -124,7 +124,11 @@ fn deed(workflow: &Workflow) -> Option<Deed> {
             if workflow.goals.is_empty() {
                 return Some(Deed::Command(Actor::Engine, goal_use()?));
             }
+            let is_held = |state: &TaskState| state.strayed.is_some();
             by_person(match rested(ralph) {
+                Some(_) if ralph.tasks.values().any(is_held) => {
+                    WorkflowCommand::Mode(ModeCommand::Ralph(RalphCommand::AllowPaths))
+                }
                 Some(task) => {
                     WorkflowCommand::Mode(ModeCommand::Ralph(RalphCommand::Retry { task }))
                 }
@@ -201,7 +205,8 @@ pub(super) fn takes_long(question: &AgentQuestion, _: &Ralph) -> bool {
 }
 
 /// What the second task does not do well at once: its first goal rests unproved, what it made does not
-/// fit, and its check fails on the first merged head.
+/// fit, and its check fails on the first merged head. In the rough story the first one changes paths
+/// beside its own.
 pub(super) fn outcome(effect: &WorkflowEffect, workflow: &Workflow) -> Option<WorkflowOutcome> {
     let id = effect.id.as_str();
     if let WorkflowAction::Work(work) = &effect.action {
@@ -225,6 +230,9 @@ pub(super) fn outcome(effect: &WorkflowEffect, workflow: &Workflow) -> Option<Wo
         })
     } else if let WorkflowAction::Land(landing) = &effect.action {
         let paths = vec!["src/store/mod.rs".to_owned()];
+        if is_rough(workflow) && landing.task.as_str() == "T-001" && !landing.within.is_empty() {
+            return Some(WorkflowOutcome::Strayed { paths });
+        }
         let fits = fits(is_rough(workflow), landing, &effect.id);
         (!fits).then_some(WorkflowOutcome::Conflicted { paths })
     } else if let WorkflowAction::Verify(asked) = &effect.action {
@@ -233,7 +241,9 @@ pub(super) fn outcome(effect: &WorkflowEffect, workflow: &Workflow) -> Option<Wo
             .iter()
             .any(|command| command == "sh T-002.sh");
         let is_first = id.contains("verify-merged") && id.ends_with("a1");
-        (is_asked && is_first).then(|| verified(asked, 1))
+        // Nothing of what is wanted is there before the work.
+        let is_of_base = asked.commit == asked.base;
+        (is_of_base || is_asked && is_first).then(|| verified(asked, 1))
     } else {
         None
     }

@@ -83,6 +83,16 @@ fn a_conflict_is_handed_back_and_done_again_on_the_new_head() {
         work("T-003", 1, &base, "grep -q mine answer.txt"),
     ]);
     let (first, third) = (proved(&outcomes[0]).1, proved(&outcomes[1]).1);
+    let mut beside = rig.landing("T-001", (&first, &base, &base));
+    let WorkflowAction::Land(landing) = &mut beside.action else {
+        panic!("no landing");
+    };
+    landing.within = vec!["src/**".to_owned()];
+    let branch = landing.branch.clone();
+    let paths = vec!["answer.txt".to_owned()];
+    assert_eq!(rig.perform(&beside), WorkflowOutcome::Strayed { paths });
+    let head = rig.machine.git(&["rev-parse", &branch]);
+    assert_eq!(head, base, "nothing landed");
     let (head, _) = landed(&rig.perform(&rig.landing("T-001", (&first, &base, &base))));
     for _ in 0..2 {
         let outcome = rig.perform(&rig.landing("T-003", (&third, &base, &head)));

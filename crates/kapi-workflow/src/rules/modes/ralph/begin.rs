@@ -58,6 +58,7 @@ impl RalphBegin {
             cycle: 1,
             attempts: Vec::new(),
             plan: None,
+            baseline: None,
             reopened: None,
             branch: None,
             tasks: BTreeMap::new(),

@@ -10,6 +10,8 @@ pub enum RalphCommand {
         /// Why.
         reason: String,
     },
+    /// Let the work land that is held because it changes paths beside those of the plan.
+    AllowPaths,
     /// Let a task that came to rest go on, or be done anew.
     Retry {
         /// Which.

@@ -49,6 +49,23 @@ pub(crate) fn ask(
             let reason = said(reason, "return to planning without a reason")?;
             draft.reopen(reason);
         }
+        RalphCommand::AllowPaths => {
+            let action = "let paths outside the plan be changed";
+            human(actor, action)?;
+            if ralph.phase != RalphPhase::Run {
+                return Err(wrong_phase(workflow, action));
+            }
+            let held = ralph.tasks.values().filter(|it| it.strayed.is_some());
+            let held: Vec<_> = held.map(|state| state.task.id.clone()).collect();
+            if held.is_empty() {
+                let reasons = vec!["no task changed such paths".to_owned()];
+                return Err(WorkflowRule::NotReady { action, reasons });
+            }
+            for task in held {
+                draft.ralph(RalphEvent::StrayingAllowed { task });
+            }
+            draft.unblock();
+        }
         RalphCommand::Retry { task } => {
             let action = "resume a task";
             human(actor, action)?;
@@ -117,6 +134,9 @@ pub(crate) fn report(
             argue::answered(&mut draft, role, by, answer);
         }
         (RalphWant::Ask(role), WorkflowOutcome::Unreadable { why, .. }) => draft.refuse(role, why),
+        (RalphWant::CheckBase, WorkflowOutcome::Verified(report)) => {
+            argue::checked_base(&mut draft, report);
+        }
         (
             RalphWant::Prepare,
             WorkflowOutcome::Prepared {
@@ -142,6 +162,9 @@ pub(crate) fn report(
         }
         (RalphWant::Land(state), WorkflowOutcome::Conflicted { paths }) => {
             carry::conflicted(&mut draft, state, paths);
+        }
+        (RalphWant::Land(state), WorkflowOutcome::Strayed { paths }) => {
+            carry::held(&mut draft, state, paths);
         }
         (RalphWant::VerifyMerged, WorkflowOutcome::Verified(report)) => {
             carry::verified(&mut draft, report)?;

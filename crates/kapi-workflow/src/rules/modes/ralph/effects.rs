@@ -35,16 +35,19 @@ fn effect(
     let branch = ralph.branch.as_ref();
     let action = match want {
         RalphWant::Ask(role) => WorkflowAction::Ask(Box::new(question(workflow, ralph, role))),
-        RalphWant::Prepare => WorkflowAction::Prepare {
-            branch: ralph.branch_name(&workflow.id)?,
-            base: ralph.base.clone(),
-            checks: Box::new(verification(
-                workflow,
-                ralph,
-                &ralph.base,
-                &all_commands(ralph),
-            )),
-        },
+        RalphWant::CheckBase => WorkflowAction::Verify(Box::new(on_base(workflow, ralph))),
+        RalphWant::Prepare => {
+            let mut checks = on_base(workflow, ralph);
+            if ralph.baseline.is_some() {
+                // They were run before the plan was approved.
+                checks.commands.clear();
+            }
+            WorkflowAction::Prepare {
+                branch: ralph.branch_name(&workflow.id)?,
+                base: ralph.base.clone(),
+                checks: Box::new(checks),
+            }
+        }
         RalphWant::Work(state) => WorkflowAction::Work(Box::new(work(workflow, ralph, state)?)),
         RalphWant::Land(state) => {
             WorkflowAction::Land(Box::new(landing(workflow, ralph, state, branch?)?))
@@ -116,16 +119,22 @@ fn landing(
     let id = &workflow.id;
     Some(WorkflowLanding {
         task: task.id.clone(),
+        goal: state.goal.clone(),
         commit: commit.clone(),
         base: state.base.clone()?,
+        within: if state.may_stray {
+            Vec::new()
+        } else {
+            task.touches.clone()
+        },
         branch: branch.name.clone(),
         worktree: branch.worktree.clone(),
         head: branch.head.clone(),
         message: format!(
-            "{kind}: {}\n\nTask {} of workflow {id}, proved as {}.\n",
+            "{kind}: {}\n\nProved as {}.\n\nKapi-Workflow: {id}\nKapi-Task: {}\n",
             task.title,
-            task.id,
-            short(commit)
+            short(commit),
+            task.id
         ),
         at_s: state.rested_at_ms.div_euclid(1000),
     })
@@ -139,6 +148,11 @@ fn verify_head(
 ) -> WorkflowAction {
     let verification = verification(workflow, ralph, &branch.head, commands);
     WorkflowAction::Verify(Box::new(verification))
+}
+
+/// Returns the verification of everything on the base.
+fn on_base(workflow: &Workflow, ralph: &Ralph) -> Verification {
+    verification(workflow, ralph, &ralph.base, &all_commands(ralph))
 }
 
 fn verification(
@@ -178,7 +192,7 @@ fn merged_commands(ralph: &Ralph) -> Vec<String> {
 }
 
 /// Returns what must hold in the end: every criterion's command and the plan's.
-fn all_commands(ralph: &Ralph) -> Vec<String> {
+pub(super) fn all_commands(ralph: &Ralph) -> Vec<String> {
     let Some(plan) = &ralph.plan else {
         return Vec::new();
     };

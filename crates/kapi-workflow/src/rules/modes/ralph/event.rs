@@ -61,6 +61,11 @@ pub enum RalphEvent {
         /// The plan.
         plan: Box<RalphPlan>,
     },
+    /// The checks of the plan were run on the base, before anybody worked.
+    BaseChecked {
+        /// What they said.
+        report: VerifyReport,
+    },
     /// The plan has to be made anew.
     PlanReopened {
         /// Why.
@@ -149,6 +154,21 @@ pub enum RalphEvent {
         task: PlanTaskId,
         /// Why.
         reason: String,
+    },
+    /// A task's commit changes paths that the plan does not assign to it: a person is asked before it
+    /// lands.
+    TaskStrayed {
+        /// Which task.
+        task: PlanTaskId,
+        /// Its proved commit.
+        commit: String,
+        /// Why it is held, with the paths.
+        reason: String,
+    },
+    /// A person lets a task change such paths.
+    StrayingAllowed {
+        /// Which task.
+        task: PlanTaskId,
     },
     /// What landed was verified as a whole, in a clean checkout.
     HeadVerified {

@@ -73,6 +73,8 @@ fn fresh(task: PlanTask, cycle: u32) -> (PlanTaskId, TaskState) {
         because: None,
         allowance: None,
         verified_with: 0,
+        strayed: None,
+        may_stray: false,
         task,
     };
     (state.task.id.clone(), state)
@@ -102,6 +104,8 @@ fn anew(state: &mut TaskState, because: Option<String>) {
     state.because = because;
     state.allowance = None;
     state.verified_with = 0;
+    state.strayed = None;
+    state.may_stray = false;
 }
 
 fn sent_back(state: &mut TaskState, because: String) {
@@ -145,8 +149,10 @@ pub(crate) fn evolve(ralph: &mut Ralph, event: &RalphEvent) {
         RalphEvent::ConsensusMissed { .. } => {}
         RalphEvent::PlanProposed { plan, .. } => {
             ralph.plan = Some(plan.clone());
+            ralph.baseline = None;
             ralph.phase = RalphPhase::Approval;
         }
+        RalphEvent::BaseChecked { report } => ralph.baseline = Some(report.clone()),
         RalphEvent::PlanReopened { reason, by_review } => reopened(ralph, reason, *by_review),
         RalphEvent::BranchPrepared { .. }
         | RalphEvent::TaskBegun { .. }
@@ -156,6 +162,8 @@ pub(crate) fn evolve(ralph: &mut Ralph, event: &RalphEvent) {
         | RalphEvent::TaskConflicted { .. }
         | RalphEvent::TaskSentBack { .. }
         | RalphEvent::TaskGivenUp { .. }
+        | RalphEvent::TaskStrayed { .. }
+        | RalphEvent::StrayingAllowed { .. }
         | RalphEvent::TaskRetried { .. } => run(ralph, event),
         RalphEvent::HeadVerified { commit, report } => {
             ralph.unverified = None;
@@ -252,16 +260,36 @@ fn run(ralph: &mut Ralph, event: &RalphEvent) {
     } else if let RalphEvent::TaskSentBack { task, because } = event {
         with(ralph, task, |state| sent_back(state, because.clone()));
     } else if let RalphEvent::TaskGivenUp { task, reason } = event {
+        with(ralph, task, |state| given_up(state, reason));
+    } else if let RalphEvent::TaskStrayed {
+        task,
+        commit,
+        reason,
+    } = event
+    {
         with(ralph, task, |state| {
-            state.is_working = false;
-            state.stand = Stand::Rested {
-                status: GoalStatus::Done,
-                reason: Some(reason.clone()),
-            };
+            given_up(state, reason);
+            state.strayed = Some(commit.clone());
+        });
+    } else if let RalphEvent::StrayingAllowed { task } = event {
+        with(ralph, task, |state| {
+            state.may_stray = true;
+            if let Some(commit) = state.strayed.take() {
+                state.stand = Stand::Proved { commit };
+            }
         });
     } else if let RalphEvent::TaskRetried { task } = event {
         with(ralph, task, go_on);
     }
+}
+
+/// What was proved does not land, for a reason that a person has to know.
+fn given_up(state: &mut TaskState, reason: &str) {
+    state.is_working = false;
+    state.stand = Stand::Rested {
+        status: GoalStatus::Done,
+        reason: Some(reason.to_owned()),
+    };
 }
 
 fn rested(state: &mut TaskState, event: &RalphEvent) {

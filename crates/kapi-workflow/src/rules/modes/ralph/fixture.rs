@@ -337,10 +337,35 @@ impl Build {
 
     /// Argues about a plan until it is proposed.
     pub(super) fn agree(&mut self, plan: &RalphPlan) {
+        self.argue(plan);
+        self.check_base(&[]);
+    }
+
+    /// Argues about a plan until there is consensus.
+    pub(super) fn argue(&mut self, plan: &RalphPlan) {
         self.answer(RalphRole::Thesis, RalphAnswer::Thesis(plan.clone()));
         self.answer(RalphRole::Antithesis, RalphAnswer::Antithesis(objections()));
         let found = synthesis(Consensus::Consensus, &[], plan.clone());
         self.answer(RalphRole::Synthesis, RalphAnswer::Synthesis(found));
+    }
+
+    /// Runs the checks of a plan on the base, where they are wanted: these pass.
+    pub(super) fn check_base(&mut self, passing: &[&str]) {
+        if !self.wanted().iter().any(|id| id.contains("check-base")) {
+            return;
+        }
+        let WorkflowAction::Verify(asked) = self.effect("check-base").action else {
+            panic!("not a verification");
+        };
+        let fails = |command: &&String| !passing.contains(&command.as_str());
+        let failing: Vec<&str> = asked
+            .commands
+            .iter()
+            .filter(fails)
+            .map(String::as_str)
+            .collect();
+        let report = report(&asked.commit, &asked.commands, &failing);
+        self.perform("check-base", WorkflowOutcome::Verified(report));
     }
 
     pub(super) fn approval(&self, accepts_risks: bool) -> WorkflowCommand {

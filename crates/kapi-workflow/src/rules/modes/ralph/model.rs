@@ -100,6 +100,7 @@ fn key(workflow: &Workflow, cycles_max: u32) -> String {
                 Stand::Waiting => "waiting".to_owned(),
                 Stand::Proved { .. } => "proved".to_owned(),
                 Stand::Landed { .. } => "landed".to_owned(),
+                Stand::Rested { .. } if state.strayed.is_some() => "strayed".to_owned(),
                 Stand::Rested { status, .. } => format!("rested {}", status.as_str()),
             };
             let id = &state.task.id;
@@ -194,6 +195,7 @@ fn persons(workflow: &Workflow, scope: &Scope) -> Vec<WorkflowCommand> {
         WorkflowCommand::Unblock {},
         retry("T-001"),
         retry("T-002"),
+        WorkflowCommand::Mode(ModeCommand::Ralph(RalphCommand::AllowPaths)),
         WorkflowCommand::Abandon {
             reason: "Not wanted any more.".to_owned(),
         },

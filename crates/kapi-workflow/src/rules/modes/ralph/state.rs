@@ -32,6 +32,9 @@ pub struct Ralph {
     pub attempts: Vec<Attempt>,
     /// The plan that is proposed or carried out.
     pub plan: Option<Box<RalphPlan>>,
+    /// What the checks of the plan said on the base, before anybody worked.
+    #[serde(default)]
+    pub baseline: Option<VerifyReport>,
     /// Why planning began anew, for the next thesis.
     pub reopened: Option<String>,
     /// The branch, once it is there.
@@ -119,6 +122,12 @@ pub struct TaskState {
     /// How many landings there were when its commands last passed with what had landed.
     #[serde(default)]
     pub verified_with: usize,
+    /// The proved commit that is held because it changes paths beside those of the plan.
+    #[serde(default)]
+    pub strayed: Option<String>,
+    /// Whether a person lets it change such paths.
+    #[serde(default)]
+    pub may_stray: bool,
 }
 
 /// Where a task stands.

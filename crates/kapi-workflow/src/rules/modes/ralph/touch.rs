@@ -13,12 +13,7 @@ use crate::rules::modes::ralph::state::{Ralph, Stand, TaskState};
 /// no paths and runs alone.
 #[must_use]
 pub fn outside<'a>(task: &PlanTask, changed: &'a LandedPaths) -> Vec<&'a str> {
-    if task.touches.is_empty() {
-        return Vec::new();
-    }
-    let is_named = |path: &str| task.touches.iter().any(|glob| covers(glob, path));
-    let paths = changed.paths.iter().map(String::as_str);
-    paths.filter(|path| !is_named(path)).collect()
+    changed.outside(&task.touches)
 }
 
 /// Returns the other tasks under way that the plan gives one of these paths to: those at work or

@@ -15,6 +15,8 @@ use crate::rules::state::Workflow;
 pub(crate) enum RalphWant<'a> {
     /// An agent's answer.
     Ask(RalphRole),
+    /// The checks of the proposed plan on the base, so that its approval knows what they show there.
+    CheckBase,
     /// The branch.
     Prepare,
     /// A goal of a task.
@@ -45,6 +47,10 @@ fn of_phase<'a>(workflow: &Workflow, ralph: &'a Ralph) -> Vec<(EffectId, RalphWa
         RalphPhase::Thesis => vec![question(ralph, RalphRole::Thesis)],
         RalphPhase::Antithesis => vec![question(ralph, RalphRole::Antithesis)],
         RalphPhase::Synthesis => vec![question(ralph, RalphRole::Synthesis)],
+        RalphPhase::Approval if workflow.pending.is_none() && checks_base(ralph) => {
+            let id = EffectId::new(ralph.cycle, "check-base", 1);
+            vec![(id, RalphWant::CheckBase)]
+        }
         RalphPhase::Approval => Vec::new(),
         RalphPhase::Run if ralph.branch.is_none() => {
             vec![(EffectId::new(ralph.cycle, "prepare", 1), RalphWant::Prepare)]
@@ -56,6 +62,14 @@ fn of_phase<'a>(workflow: &Workflow, ralph: &'a Ralph) -> Vec<(EffectId, RalphWa
             Some(_) | None => vec![verification(ralph, "verify-all", RalphWant::VerifyAll)],
         },
     }
+}
+
+/// Tells whether the checks of the proposed plan are still to be run on the base; once there is a
+/// branch, what landed is what they are about.
+pub(crate) fn checks_base(ralph: &Ralph) -> bool {
+    ralph.branch.is_none()
+        && ralph.baseline.is_none()
+        && !super::effects::all_commands(ralph).is_empty()
 }
 
 /// Returns what an effect was wanted for, if it still is.
@@ -113,11 +127,14 @@ fn verification<'a>(
     (EffectId::new(ralph.cycle, stage, n), want)
 }
 
+/// To land what was held is another effect: the first one has come out.
 fn landing(state: &TaskState) -> (EffectId, RalphWant<'_>) {
-    (
-        of_task("land", state, state.attempt),
-        RalphWant::Land(state),
-    )
+    let stage = if state.may_stray {
+        "land-allowed"
+    } else {
+        "land"
+    };
+    (of_task(stage, state, state.attempt), RalphWant::Land(state))
 }
 
 fn of_task(stage: &str, state: &TaskState, n: u32) -> EffectId {

@@ -103,6 +103,8 @@ fn work(workflow: &Workflow, toy: &Toy) -> Option<GoalWork> {
 
 fn landing(toy: &Toy, branch: &Branch, commit: &str) -> Option<WorkflowLanding> {
     Some(WorkflowLanding {
+        goal: None,
+        within: Vec::new(),
         task: PlanTaskId::parse(TASK).ok()?,
         commit: commit.to_owned(),
         base: toy.base.clone(),

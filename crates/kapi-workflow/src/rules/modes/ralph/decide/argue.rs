@@ -5,6 +5,7 @@
 
 use std::cmp::Reverse;
 
+use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::quote::head;
 
 use crate::rules::branch::BranchType;
@@ -14,8 +15,8 @@ use crate::rules::evidence::Weight;
 use crate::rules::identity::ReviewerIdentity;
 use crate::rules::modes::ModeAnswer;
 use crate::rules::modes::ralph::answer::RalphAnswer;
-use crate::rules::modes::ralph::decide::close;
 use crate::rules::modes::ralph::decide::draft::{DecisionDraft, evidence};
+use crate::rules::modes::ralph::decide::{carry, close};
 use crate::rules::modes::ralph::event::RalphEvent;
 use crate::rules::modes::ralph::plan::sound::{
     ITEMS_MAX, LONG_BYTES_MAX, PlanFault, doubts, sound,
@@ -26,6 +27,7 @@ use crate::rules::modes::ralph::plan::{
 use crate::rules::modes::ralph::role::RalphRole;
 use crate::rules::modes::ralph::spec::APPROVE_PLAN;
 use crate::rules::modes::ralph::state::Ralph;
+use crate::rules::modes::ralph::want::checks_base;
 use crate::rules::pending::{DecisionApproval, Means};
 use crate::rules::terms::PlanApproval;
 
@@ -187,7 +189,7 @@ fn speaks_first(ralph: &Ralph, by: &ReviewerIdentity) -> Result<(u32, u32), Stri
     Ok((attempt.cycle, attempt.number))
 }
 
-/// Proposes the plan of the cycle: to the person, or approves it where they did so in advance.
+/// Proposes the plan of the cycle, once it is known what its checks say on the base.
 fn propose(draft: &mut DecisionDraft<'_>) {
     let cycle = draft.now.cycle;
     let Some(attempt) = best(&draft.now.attempts, cycle).cloned() else {
@@ -196,7 +198,6 @@ fn propose(draft: &mut DecisionDraft<'_>) {
     let Some((_, synthesis)) = &attempt.synthesis else {
         return;
     };
-    let risks = risks(&attempt);
     let verdict = match synthesis.verdict {
         Consensus::Consensus => "consensus",
         Consensus::Revise => "no consensus",
@@ -219,8 +220,30 @@ fn propose(draft: &mut DecisionDraft<'_>) {
         cycle,
         plan: Box::new(synthesis.plan.clone()),
     });
+    if !checks_base(&draft.now) {
+        decide_plan(draft, &attempt);
+    }
+}
+
+/// Takes what the checks of the plan said on the base, and proposes it.
+pub(super) fn checked_base(draft: &mut DecisionDraft<'_>, report: &VerifyReport) {
+    draft.ralph(RalphEvent::BaseChecked {
+        report: report.clone(),
+    });
+    carry::began_with(draft, report);
+    if let Some(attempt) = best(&draft.now.attempts, draft.now.cycle).cloned() {
+        decide_plan(draft, &attempt);
+    }
+}
+
+/// Puts the plan to the person, or approves it where they did so in advance.
+fn decide_plan(draft: &mut DecisionDraft<'_>, attempt: &Attempt) {
+    let mut risks = risks(attempt);
     let decision = APPROVE_PLAN;
     let is_covered = risks.is_empty() && !draft.now.must_ask;
+    // Whoever approves in advance knows that some criteria only keep what holds already.
+    risks.extend(held_already(&draft.now, &risks));
+    let accepted = risks.clone();
     let asked = asked(draft.workflow, &draft.events, decision, risks, draft.given);
     let WorkflowEvent::DecisionAsked { pending } = &asked else {
         return;
@@ -234,12 +257,34 @@ fn propose(draft: &mut DecisionDraft<'_>) {
                 sha256,
                 means: Means::InAdvance,
                 by: draft.workflow.started_by.clone(),
-                accepted: Vec::new(),
+                accepted,
                 at_ms: draft.given.now_ms,
             },
         }),
         PlanApproval::Ask | PlanApproval::InAdvance => {}
     }
+}
+
+/// Returns the criteria whose checks pass on the base already, as risks; without those that others
+/// name.
+fn held_already(ralph: &Ralph, others: &[String]) -> Vec<String> {
+    let passes = |command: &String| {
+        let mut runs = ralph.baseline.iter().flat_map(|report| &report.runs);
+        runs.any(|run| run.command == *command && run.passed())
+    };
+    let criteria = ralph.plan.iter().flat_map(|plan| &plan.criteria);
+    let held = criteria.filter_map(|criterion| {
+        let command = criterion.verify.as_ref().filter(|it| passes(it))?;
+        let quoted = format!("`{command}`");
+        if others.iter().any(|risk| risk.contains(&quoted)) {
+            return None;
+        }
+        Some(format!(
+            "{}: {quoted} passes before anything is done, so it shows nothing about the work",
+            criterion.id
+        ))
+    });
+    held.collect()
 }
 
 /// Returns the attempt of a cycle with the best plan: consensus first, then the fewest objections

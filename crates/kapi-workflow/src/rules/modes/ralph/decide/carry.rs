@@ -14,7 +14,7 @@ use crate::rules::evidence::{BASELINE, NAMED, STRAYED, Weight, WorkflowEvidence}
 use crate::rules::modes::ralph::decide::draft::{DecisionDraft, evidence};
 use crate::rules::modes::ralph::decide::short;
 use crate::rules::modes::ralph::event::RalphEvent;
-use crate::rules::modes::ralph::state::TaskState;
+use crate::rules::modes::ralph::state::{Stand, TaskState};
 use crate::rules::modes::ralph::touch;
 use crate::rules::outcome::WorkflowOutcome;
 
@@ -132,16 +132,9 @@ fn strayed(
     head: &str,
 ) -> Option<WorkflowEvidence> {
     let outside = touch::outside(&state.task, changed);
-    let first = outside.get(..PATHS_REPORTED_MAX.min(outside.len()))?;
-    if first.is_empty() {
+    if outside.is_empty() {
         return None;
     }
-    let n_more = outside.len().saturating_sub(first.len());
-    let more = if n_more > 0 {
-        format!(" and {n_more} more")
-    } else {
-        String::new()
-    };
     let theirs = touch::overlapped(&draft.now, &state.task, &outside);
     let theirs: Vec<&str> = theirs.iter().map(|other| other.task.id.as_str()).collect();
     let whose = if theirs.is_empty() {
@@ -153,15 +146,40 @@ fn strayed(
         )
     };
     let summary = format!(
-        "{} changed paths that the plan does not assign to it: {}{more}{whose}",
+        "{} changed paths that the plan does not assign to it: {}{whose}",
         state.task.id,
-        first.join(", ")
+        named(&outside)
     );
     let reference = format!("git:{head}");
     let mut found = evidence(Weight::Validation, STRAYED, summary, reference, draft.given);
     found.phase = Some("run".to_owned());
     found.artifacts = vec!["verify.md".to_owned()];
     Some(found)
+}
+
+/// Names the first of some paths.
+fn named(paths: &[&str]) -> String {
+    let first = &paths[..PATHS_REPORTED_MAX.min(paths.len())];
+    match paths.len().saturating_sub(first.len()) {
+        0 => first.join(", "),
+        n_more => format!("{} and {n_more} more", first.join(", ")),
+    }
+}
+
+/// Takes that a commit changes paths beside those of the plan: it lands only if a person says so.
+pub(super) fn held(draft: &mut DecisionDraft<'_>, state: &TaskState, paths: &[String]) {
+    let Stand::Proved { commit } = &state.stand else {
+        return;
+    };
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    draft.ralph(RalphEvent::TaskStrayed {
+        task: state.task.id.clone(),
+        commit: commit.clone(),
+        reason: format!(
+            "it changes paths that the plan does not assign to it: {}",
+            named(&paths)
+        ),
+    });
 }
 
 /// Takes that a commit does not fit: its owner does it again, a few times.

@@ -28,6 +28,8 @@ use crate::rules::state::Workflow;
 pub(super) const REFUSED_MAX: usize = 3;
 /// What goes on with a build whose tasks have used up their turns.
 const MORE_TURNS: &str = " --turns +10";
+/// What lets the work land that changes paths beside those of the plan.
+const ALLOW_PATHS: &str = " --allow-paths";
 
 /// A decision while it is made.
 pub(super) struct DecisionDraft<'a> {
@@ -231,11 +233,22 @@ impl<'a> DecisionDraft<'a> {
         }
         let left = graph::left(&self.now);
         let reasons: Vec<String> = left.iter().filter_map(|it| rest_words(it)).collect();
+        let has_strayed = left.iter().any(|it| it.strayed.is_some());
         let needs_turns = left.iter().any(|it| needs_turns(it));
-        let reason = format!("nothing can start: {}", reasons.join("; "));
+        let within = if has_strayed {
+            "; it lands with --allow-paths, and is done again within its paths without"
+        } else {
+            ""
+        };
+        let reason = format!("nothing can start: {}{within}", reasons.join("; "));
         // To go on with the workflow is to go on with the goals of its tasks.
-        let more = if needs_turns { MORE_TURNS } else { "" };
-        self.block(reason, format!("{}{more}", self.resume()));
+        let resume = self.resume();
+        let unblock = match (has_strayed, needs_turns) {
+            (true, _) => format!("{resume}{ALLOW_PATHS}"),
+            (false, true) => format!("{resume}{MORE_TURNS}"),
+            (false, false) => resume,
+        };
+        self.block(reason, unblock);
     }
 }
 

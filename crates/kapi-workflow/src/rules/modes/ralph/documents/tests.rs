@@ -44,6 +44,7 @@ fn artifacts_come_as_there_is_something_to_say() {
             "context.md",
             "plan.md",
             "consensus.md",
+            "verify.md",
             "decision-report.md"
         ]
     );

@@ -9,28 +9,27 @@ use crate::rules::state::Workflow;
 #[test]
 fn the_branch_is_named_after_the_plan() {
     let mut build = Build::start(terms());
-    build.agree(&in_a_row());
+    build.argue(&in_a_row());
+    let WorkflowAction::Verify(checks) = build.effect("check-base").action else {
+        panic!("the base is looked at before the approval");
+    };
+    assert_eq!(
+        (checks.commit.as_str(), checks.base.as_str()),
+        ("base", "base")
+    );
+    assert_eq!(checks.commands, ["sh works.sh", "sh all.sh", "sh lint.sh"]);
+    build.check_base(&[]);
     build.ask(
         &crate::rules::modes::ralph::fixture::human(),
         &build.approval(false),
     );
-    let WorkflowAction::Prepare {
-        branch,
-        base,
-        checks,
-    } = build.effect("prepare").action
-    else {
+    let WorkflowAction::Prepare { branch, base, .. } = build.effect("prepare").action else {
         panic!("the branch is made first");
     };
     assert_eq!(
         (branch.as_str(), base.as_str()),
         ("feat/ralph-fix-login", "base")
     );
-    assert_eq!(
-        (checks.commit.as_str(), checks.base.as_str()),
-        ("base", "base")
-    );
-    assert_eq!(checks.commands, ["sh works.sh", "sh all.sh", "sh lint.sh"]);
 }
 
 #[test]
@@ -58,7 +57,7 @@ fn a_landing_says_everything() {
     );
     assert_eq!(
         landing.message,
-        "feat: Title of T-001\n\nTask T-001 of workflow 011-fix-login, proved as c1.\n"
+        "feat: Title of T-001\n\nProved as c1.\n\nKapi-Workflow: 011-fix-login\nKapi-Task: T-001\n"
     );
 }
 

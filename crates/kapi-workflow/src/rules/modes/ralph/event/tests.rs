@@ -258,3 +258,26 @@ fn what_is_not_known_is_refused() {
         assert!(serde_json::from_str::<RalphEvent>(data).is_err(), "{data}");
     }
 }
+
+#[test]
+fn what_a_person_decides_by() {
+    let id = || task_id("T-001");
+    check(
+        RalphEvent::BaseChecked {
+            report: report("b", &["sh x".to_owned()], &["sh x"]),
+        },
+        r#"{"base_checked":{"report":{"commit":"b","tree":"tree-b","tampered":[],"runs":[{"command":"sh x","checks":"visible","exit_code":1,"timed_out":false,"duration_ms":5,"output_tail":"no\n","output_bytes":4}]}}}"#,
+    );
+    check(
+        RalphEvent::TaskStrayed {
+            task: id(),
+            commit: "c".to_owned(),
+            reason: "no".to_owned(),
+        },
+        r#"{"task_strayed":{"task":"T-001","commit":"c","reason":"no"}}"#,
+    );
+    check(
+        RalphEvent::StrayingAllowed { task: id() },
+        r#"{"straying_allowed":{"task":"T-001"}}"#,
+    );
+}

@@ -23,6 +23,7 @@ pub(super) fn outcomes(workflow: &Workflow, id: &EffectId, scope: &Scope) -> Vec
         "thesis" | "antithesis" | "synthesis" | "prepare" => {
             (Focus::Planning, planning(stage, id, scope))
         }
+        "check-base" => (Focus::Planning, verified(workflow, id)),
         "verify-merged" => (Focus::Running, verified(workflow, id)),
         "verify-all" => (Focus::Closing, verified(workflow, id)),
         "reviewer" | "accountant" => (Focus::Closing, closing(stage, id)),
@@ -96,7 +97,10 @@ fn running(stage: &str, id: &EffectId) -> Vec<WorkflowOutcome> {
         return vec![
             landed(&head, false),
             landed(&head, true),
-            WorkflowOutcome::Conflicted { paths },
+            WorkflowOutcome::Conflicted {
+                paths: paths.clone(),
+            },
+            WorkflowOutcome::Strayed { paths },
         ];
     }
     if stage.starts_with("land-") {

@@ -10,7 +10,7 @@ fn a_fresh_build_in_a_line() {
     let build = Build::start(terms());
     assert_eq!(
         serde_json::to_string(build.ralph()).unwrap(),
-        r#"{"base":"base","spec":null,"phase":"thesis","cycle":1,"attempts":[],"plan":null,"reopened":null,"branch":null,"tasks":{},"landed":[],"changes":[],"earlier":[],"unverified":null,"verified":null,"verifications":0,"reviews":[],"refused":{},"answers":{},"mends":0,"must_ask":false,"account":null}"#
+        r#"{"base":"base","spec":null,"phase":"thesis","cycle":1,"attempts":[],"plan":null,"baseline":null,"reopened":null,"branch":null,"tasks":{},"landed":[],"changes":[],"earlier":[],"unverified":null,"verified":null,"verifications":0,"reviews":[],"refused":{},"answers":{},"mends":0,"must_ask":false,"account":null}"#
     );
 }
 
@@ -30,7 +30,7 @@ fn tasks_in_every_stand_in_a_line() {
     assert_eq!(
         tasks(),
         format!(
-            r#"{{"T-001":{{"task":{one},"cycle":1,"attempt":1,"base":"base","goal":"001-goal","stand":{{"stand":"proved","commit":"c1"}},"is_working":false,"drives":1,"sent_back":0,"rested_at_ms":{at_ms},"because":null,"allowance":null,"verified_with":0}},"T-002":{{"task":{two},"cycle":1,"attempt":1,"base":null,"goal":null,"stand":{{"stand":"waiting"}},"is_working":false,"drives":0,"sent_back":0,"rested_at_ms":0,"because":null,"allowance":null,"verified_with":0}}}}"#
+            r#"{{"T-001":{{"task":{one},"cycle":1,"attempt":1,"base":"base","goal":"001-goal","stand":{{"stand":"proved","commit":"c1"}},"is_working":false,"drives":1,"sent_back":0,"rested_at_ms":{at_ms},"because":null,"allowance":null,"verified_with":0,"strayed":null,"may_stray":false}},"T-002":{{"task":{two},"cycle":1,"attempt":1,"base":null,"goal":null,"stand":{{"stand":"waiting"}},"is_working":false,"drives":0,"sent_back":0,"rested_at_ms":0,"because":null,"allowance":null,"verified_with":0,"strayed":null,"may_stray":false}}}}"#
         )
     );
 }

@@ -6,6 +6,7 @@ use super::{
     in_a_row, objections, parallel, revise, synthesis, terms,
 };
 use crate::rules::branch::BranchType;
+use crate::rules::effect::WorkflowAction;
 use crate::rules::modes::ralph::answer::RalphAnswer;
 use crate::rules::modes::ralph::plan::RalphPlan;
 use crate::rules::modes::ralph::role::RalphRole;
@@ -42,13 +43,9 @@ fn five_attempts_are_the_most_and_the_best_plan_needs_its_dissent_accepted() {
     let names = facts(&events);
     assert_eq!(
         names,
-        [
-            "synthesis_recorded",
-            "consensus_missed",
-            "plan_proposed",
-            "decision_asked"
-        ]
+        ["synthesis_recorded", "consensus_missed", "plan_proposed"]
     );
+    build.check_base(&[]);
     let pending = build.workflow.pending.clone().unwrap();
     let missed = "no consensus was reached in 5 attempts";
     assert_eq!(
@@ -202,6 +199,7 @@ fn an_approval_in_advance_covers_what_reached_consensus_without_dissent() {
     build.answer(RalphRole::Antithesis, RalphAnswer::Antithesis(objections()));
     let found = synthesis(Consensus::Consensus, &["It is ugly."], in_a_row());
     build.answer(RalphRole::Synthesis, RalphAnswer::Synthesis(found));
+    build.check_base(&[]);
     assert!(build.workflow.approvals.is_empty());
     let pending = build.workflow.pending.as_ref().unwrap();
     assert_eq!(pending.risks, ["dissent: It is ugly."]);
@@ -225,6 +223,38 @@ fn a_check_that_always_passes_is_a_persons_to_accept() {
     assert_eq!(refused.why.code(), "risks_not_accepted");
     build.ask(&human(), &build.approval(true));
     assert_eq!(build.ralph().phase, RalphPhase::Run);
+}
+
+#[test]
+fn a_criterion_that_holds_before_the_work_is_told_at_approval() {
+    let told =
+        ["AC-1: `sh works.sh` passes before anything is done, so it shows nothing about the work"];
+    let mut build = Build::start(terms());
+    build.argue(&parallel());
+    assert!(build.workflow.pending.is_none(), "nobody knows yet");
+    assert_eq!(build.wanted(), ["t001-check-base-a1"]);
+    // That the checks of everything pass is how it should be.
+    build.check_base(&["sh works.sh", "sh all.sh", "sh lint.sh"]);
+    assert_eq!(build.workflow.pending.clone().unwrap().risks, told);
+    let code = denied(&build, &human(), &build.approval(false));
+    assert_eq!(code, "risks_not_accepted");
+    build.ask(&human(), &build.approval(true));
+    let WorkflowAction::Prepare { checks, .. } = build.effect("prepare").action else {
+        panic!("no branch is made");
+    };
+    assert!(checks.commands.is_empty(), "they were run once");
+    let verified = build.document("verify.md");
+    assert!(
+        verified.contains("| base | base | sh works.sh | 0 |"),
+        "{verified}"
+    );
+    // Whoever approves in advance is told in the record.
+    let mut own = terms();
+    own.plan_approval = PlanApproval::InAdvance;
+    let mut build = Build::start(own);
+    build.argue(&parallel());
+    build.check_base(&["sh works.sh"]);
+    assert_eq!(build.workflow.approvals[0].accepted, told);
 }
 
 #[test]

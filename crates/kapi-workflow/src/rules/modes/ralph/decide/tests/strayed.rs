@@ -1,10 +1,15 @@
 //! Tasks that change what the plan does not name for them, and what is verified after a merge.
 
-use super::{Build, parallel, terms};
+use super::{Build, agent, denied, facts, human, landed, parallel, terms};
+use crate::rules::command::WorkflowCommand;
 use crate::rules::effect::WorkflowAction;
 use crate::rules::evidence::{STRAYED, Weight};
+use crate::rules::modes::ModeCommand;
+use crate::rules::modes::ralph::command::RalphCommand;
 use crate::rules::modes::ralph::fixture::{findings, plan, task};
 use crate::rules::modes::ralph::role::RalphRole;
+use crate::rules::next_command::next_commands;
+use crate::rules::outcome::WorkflowOutcome;
 
 fn strayed(build: &Build) -> Vec<&str> {
     let found = build.workflow.evidence.iter();
@@ -40,6 +45,68 @@ fn paths_beside_the_plan_are_named_with_whose_they_are() {
     build.review(findings(Vec::new()));
     build.verify(&[]);
     assert!(build.prompt(RalphRole::Accountant).contains("src/b/y.rs"));
+}
+
+fn allow() -> WorkflowCommand {
+    WorkflowCommand::Mode(ModeCommand::Ralph(RalphCommand::AllowPaths))
+}
+
+/// A build whose first task changed paths beside its own, and whose second has landed.
+fn held() -> Build {
+    let mut build = Build::run(terms(), &parallel());
+    build.prove("T-001", "c1");
+    build.prove("T-002", "c2");
+    let WorkflowAction::Land(landing) = build.effect("land-T-001").action else {
+        panic!("no landing");
+    };
+    assert_eq!(landing.within, ["src/a/**"]);
+    let paths = vec!["LOG".to_owned()];
+    let events = build.perform("land-T-001", WorkflowOutcome::Strayed { paths });
+    assert_eq!(facts(&events), ["task_strayed"]);
+    build.land_with("T-002", ("h2", false), &["src/b/x.rs"]);
+    build
+}
+
+#[test]
+fn paths_beside_the_plan_land_only_after_a_persons_word() {
+    let mut build = held();
+    let blocked = build.workflow.blocked.clone().unwrap();
+    assert!(
+        blocked
+            .reason
+            .contains("it changes paths that the plan does not assign to it: LOG"),
+        "{blocked:?}"
+    );
+    let lifts = "kapi ralph resume 011 --allow-paths";
+    assert_eq!(next_commands(&build.workflow)[0], lifts);
+    build.ask(&human(), &allow());
+    let WorkflowAction::Land(landing) = build.effect("land-allowed-T-001").action else {
+        panic!("no landing");
+    };
+    assert!(landing.within.is_empty(), "any path now");
+    assert_eq!(landing.commit, "c1", "what was proved");
+    let mut outcome = landed("h1", true);
+    if let WorkflowOutcome::Landed { changed, .. } = &mut outcome {
+        changed.paths.push("LOG".to_owned());
+    }
+    build.perform("land-allowed-T-001", outcome);
+    assert!(
+        strayed(&build)[0].contains("LOG"),
+        "the report still names it"
+    );
+    assert_eq!(denied(&build, &human(), &allow()), "not_ready");
+    assert_eq!(denied(&held(), &agent(), &allow()), "not_human");
+}
+
+#[test]
+fn without_that_word_it_is_done_again_and_told_why() {
+    let mut build = held();
+    build.ask(&human(), &WorkflowCommand::Unblock {});
+    let WorkflowAction::Work(work) = build.effect("work-T-001").action else {
+        panic!("no work");
+    };
+    assert_eq!(work.attempt, 2);
+    assert!(work.intent.contains("LOG"), "{}", work.intent);
 }
 
 #[test]
