@@ -66,6 +66,27 @@ fn an_approved_spec_is_built_by_the_very_command_that_is_named() {
 }
 
 #[test]
+fn a_build_has_the_name_of_its_interview_and_each_mode_finds_its_own_by_it() {
+    let machine = Machine::new();
+    let env = &machine.env;
+    machine.drafted();
+    env.kapi(&["deep-interview", "approve", "1", "--yes", "--accept-risks"]);
+    let words = ["greet people by name"];
+    let begun = machine.ralph(&words, &["--from", "001", "--no-drive", "--json"]);
+    assert_eq!(begun.code, 0, "{begun:?}");
+    let build = "002-greet-people-name";
+    let workflows = env.repository().join(".ilchul/workflows");
+    assert!(workflows.join("ralph").join(build).is_dir(), "{begun:?}");
+    let resumed = env.kapi(&["ralph", "resume", "greet-people-name", "--no-drive"]);
+    assert!(resumed.stdout.contains(build), "{resumed:?}");
+    // Without a mode it may be either.
+    let shown = env.kapi(&["status", "greet-people-name"]);
+    for id in ["001-greet-people-name", build] {
+        assert!(shown.stderr.contains(id), "{shown:?}");
+    }
+}
+
+#[test]
 fn resume_is_a_verb_of_goals_and_names_the_mode_that_resumes_a_workflow() {
     let machine = Machine::new();
     assert_eq!(machine.interview(&["--no-drive"]).code, 0);

@@ -630,7 +630,7 @@ fn ralph_is_driven_beside_the_persons_work_to_its_completion() {
 }
 
 pub(crate) fn ralph(version: PiVersion) {
-    const BUILD: &str = "002-greet-people-name-2";
+    const BUILD: &str = "002-greet-people-name";
     let rig = PiRig::in_pi(version);
     assert_eq!(rig.machine.drafted().code, 5);
     let approve = ["deep-interview", "approve", "1", "--yes", "--accept-risks"];
@@ -676,9 +676,9 @@ pub(crate) fn ralph(version: PiVersion) {
     host.choose("Approve and continue");
     // The person works on while it is built.
     host.prompt("hello");
-    let reported = host.reported("002-greet-people-name-2 (ralph): completed");
+    let reported = host.reported("002-greet-people-name (ralph): completed");
     assert!(
-        reported.contains("git merge feat/ralph-greet-people-name-2"),
+        reported.contains("git merge feat/ralph-greet-people-name"),
         "{reported}"
     );
     assert!(host.widget().is_empty(), "{:?}", host.widget());

@@ -65,7 +65,7 @@ impl Workflows<'_> {
             sha256: sha256_hex,
         };
         let known = Inventory::read(self.disk, &self.layout)?;
-        let slug = name(&new.purpose, mode, &self.taken(known.as_ref())?)?;
+        let slug = self.free_name(new, known.as_ref())?;
         let nobody = GoalId::new(0, slug);
         decide(None, person, &start(nobody.clone()), &given)?;
         if let Some(open) = &giver {
@@ -73,7 +73,7 @@ impl Workflows<'_> {
             decide(Some(giver), person, &branch(giver, mode, nobody)?, &given)?;
         }
         self.prepare()?;
-        let id = self.claim_workflow(&new.purpose, mode)?;
+        let id = self.claim_workflow(new)?;
         let key = WorkflowKey {
             mode,
             id: id.clone(),
@@ -117,15 +117,28 @@ impl Workflows<'_> {
         Ok((begin, Some(open)))
     }
 
-    fn claim_workflow(&self, purpose: &str, mode: Mode) -> Result<GoalId, WorkflowError> {
+    fn claim_workflow(&self, new: &NewWorkflow) -> Result<GoalId, WorkflowError> {
         let held = self.lock()?;
         let mut inventory = read_or_rebuild(self)?;
-        let slug = name(purpose, mode, &self.taken(Some(&inventory))?)?;
+        let slug = self.free_name(new, Some(&inventory))?;
         let new = NewDirectory {
-            parent: self.layout.mode_dir(mode),
+            parent: self.layout.mode_dir(new.begin.mode()),
             slug: &slug,
         };
         Ok(inventory.claim(self.disk, &self.layout, &new, &held)?)
+    }
+
+    /// Returns a name that no goal and no workflow has, but for the interview that it goes on from: a
+    /// mode's verbs find their own by it.
+    fn free_name(
+        &self,
+        new: &NewWorkflow,
+        inventory: Option<&Inventory>,
+    ) -> Result<Slug, WorkflowError> {
+        let taken = self.taken(inventory)?;
+        let others = taken.iter().filter(|id| Some(*id) != new.begin.context());
+        let slugs: Vec<Slug> = others.map(|id| id.slug().clone()).collect();
+        Ok(slug::derive(&new.purpose, new.begin.mode(), &slugs)?)
     }
 
     /// Returns every goal and workflow there is.
@@ -173,11 +186,6 @@ pub(crate) fn relink(project: &Project<'_>, workflow: &Workflow) -> Result<(), W
         Ok(_) | Err(WorkflowError::Denied(_) | WorkflowError::NotApprovedHere { .. }) => Ok(()),
         Err(error) => Err(error),
     }
-}
-
-fn name(purpose: &str, mode: Mode, taken: &[GoalId]) -> Result<Slug, WorkflowError> {
-    let taken: Vec<Slug> = taken.iter().map(|id| id.slug().clone()).collect();
-    Ok(slug::derive(purpose, mode, &taken)?)
 }
 
 /// Returns the request by which the giver of the context records what goes on from it.
