@@ -169,7 +169,14 @@ fn draw_up(
             "the contract's {field} is not valid: {rule}"
         )));
     }
-    check(context, &config, &contract)?;
+    // Whether the host of a session asks its judge is known where the contract is approved.
+    match drafted {
+        ContractDrafter::Session => check_sandbox(context, &config, &contract)?,
+        ContractDrafter::Person
+        | ContractDrafter::Setup
+        | ContractDrafter::Proposal
+        | ContractDrafter::Gate => check(context, &config, &contract)?,
+    }
     notes.extend(participants::check_providers(context, &config, &contract)?);
     if let Some(wanted) = &contract.delivery {
         let checked = delivery::check(context, &config, &root, wanted, &contract.branch)?;
@@ -192,6 +199,15 @@ fn draw_up(
 /// Refuses a contract whose parties or isolation could not even begin.
 pub(crate) fn check(context: &Context, config: &Config, contract: &Contract) -> Result<(), Error> {
     participants::check(context, config, contract)?;
+    check_sandbox(context, config, contract)
+}
+
+/// Refuses a contract whose checks could not even begin.
+pub(crate) fn check_sandbox(
+    context: &Context,
+    config: &Config,
+    contract: &Contract,
+) -> Result<(), Error> {
     container::check(&context.grants(config), contract.sandbox)
 }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The layout of these messages; a host that knows another one says so instead of guessing.
-pub const RPC_VERSION: u32 = 1;
+pub const RPC_VERSION: u32 = 2;
 
 /// What a host asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -37,6 +37,10 @@ pub enum RpcCall {
     RunEnded(RunEnd),
     /// Says that the conversation was compacted.
     Compacted,
+    /// Says which models the host can ask; the last word holds.
+    Models(HostModelList),
+    /// Answers a question to one of them.
+    ModelAnswered(ModelAnswer),
     /// Runs a command of `kapi` to its end, as with `--json`.
     Command(CommandLine),
 }
@@ -124,6 +128,44 @@ pub struct RunEnd {
     pub input_tokens: u64,
     /// Tokens that it wrote.
     pub output_tokens: u64,
+}
+
+/// Models that a host can ask with keys of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HostModelList {
+    /// Their names, `provider/model`.
+    pub names: Vec<String>,
+    /// The one that works in the session.
+    pub own: Option<String>,
+}
+
+/// What a model of the host's answered.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelAnswer {
+    /// The question.
+    pub question: u32,
+    /// What it said; `null` where it was not asked or said nothing.
+    pub text: Option<String>,
+    /// Why there is no answer.
+    pub failure: Option<String>,
+    /// What it used; `null` where nobody knows.
+    pub usage: Option<ModelUsage>,
+}
+
+/// Tokens of one question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelUsage {
+    /// Read, and from no cache.
+    pub input: u64,
+    /// Written.
+    pub output: u64,
+    /// Read from a cache.
+    pub cache_read: u64,
+    /// Read and written to a cache.
+    pub cache_write: u64,
 }
 
 /// Ways for a model to come to rest.
@@ -221,6 +263,8 @@ pub struct SessionGoalView {
     pub widget: Vec<String>,
     /// The tools that are active now.
     pub tools: Vec<String>,
+    /// Whether it goes on in the session without anybody having to say so.
+    pub is_going_on: bool,
     /// Whether nothing more is asked of the session.
     pub is_over: bool,
 }
@@ -271,6 +315,32 @@ pub enum RpcNotice {
     Dialog(DialogView),
     /// Something worth knowing.
     Note(NoteNotice),
+    /// A model of the host's is asked something, outside the conversation.
+    AskModel(ModelQuestion),
+    /// Nobody wants the answer any more.
+    WithdrawQuestion(QuestionNumber),
+}
+
+/// A question to a model of the host's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ModelQuestion {
+    /// Its number, by which it is answered.
+    pub id: u32,
+    /// The model, `provider/model`.
+    pub model: String,
+    /// The system prompt.
+    pub system: String,
+    /// The one message.
+    pub user: String,
+    /// The most tokens of the answer.
+    pub output_tokens_max: u32,
+}
+
+/// A question by its number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct QuestionNumber {
+    /// The number.
+    pub question: u32,
 }
 
 /// A turn that the model takes now.

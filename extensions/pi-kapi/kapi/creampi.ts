@@ -6,11 +6,11 @@
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { place } from "./attachment.ts";
 import { printed } from "./binary.ts";
-import type { SessionGoal } from "./goal.ts";
+import type { GoalPlace } from "./goal_place.ts";
 import type { Person } from "./person.ts";
 import { harmless } from "./words.ts";
 
-export function registerCreampi(pi: ExtensionAPI, person: Person, goal: SessionGoal): void {
+export function registerCreampi(pi: ExtensionAPI, person: Person, goal: GoalPlace): void {
 	const register = (name: string, description: string, run: (ctx: ExtensionContext, text: string) => Promise<string>) => {
 		pi.registerCommand(name, {
 			description,
@@ -26,7 +26,7 @@ export function registerCreampi(pi: ExtensionAPI, person: Person, goal: SessionG
 	const show = (ctx: ExtensionContext, ...args: string[]) => printed(place(ctx), args);
 	register("creampi", "Kapi: show tasks, loops and lessons; with 'tools', give the model the kernel's tools", async (ctx, text) => {
 		if (text !== "tools") return show(ctx, "dashboard");
-		const isOn = await goal.switchKernel(ctx);
+		const isOn = await (await goal.load()).switchKernel(ctx);
 		return isOn ? "The model of this session has the kernel's tools." : "The kernel's tools are taken away again.";
 	});
 	register("creampi-loops", "Kapi: list loops with their last and next runs", (ctx) => show(ctx, "loop", "status"));

@@ -7,14 +7,14 @@ import { basename } from "node:path";
 import type { AgentEndEvent, ExtensionAPI, ExtensionContext, ToolCallEvent } from "@earendil-works/pi-coding-agent";
 import { place } from "./attachment.ts";
 import { KapiError } from "./binary.ts";
+import { ENTRY, goalOf } from "./goal_place.ts";
 import { CoreTools } from "./goal_tools.ts";
+import { HostModels } from "./models.ts";
 import type { Person } from "./person.ts";
 import { Rpc } from "./rpc.ts";
 import { RPC_VERSION, type CompactionReply, type DialogView, type HostGreeting, type PersonReply, type RpcNotice, type RunPrompt, type SessionGoalView, type ToolPermission, type ToolReply } from "./rpc_types.ts";
 import { harmless, line } from "./words.ts";
 
-/** The entry by which a session's file says which goal it has. */
-const ENTRY = "kapi-goal";
 /** The message that holds what a compaction would lose. */
 const ANCHOR = "kapi-goal-anchor";
 const KEY = "until-done";
@@ -28,6 +28,7 @@ export class SessionGoal {
 	readonly #person: Person;
 	readonly #tools: CoreTools;
 	readonly #kernel: CoreTools;
+	readonly #models = new HostModels();
 	#hasKernel = false;
 	#rpc: Rpc | undefined;
 	#view: SessionGoalView | undefined;
@@ -58,9 +59,11 @@ export class SessionGoal {
 	async slash(ctx: ExtensionContext, text: string): Promise<void> {
 		this.#here = ctx;
 		const rpc = await this.#open(ctx);
+		// The person may have logged in to another provider since.
+		await rpc.call("models", this.#models.list(ctx));
 		await this.#take(ctx, await rpc.call<PersonReply>("slash", { line: text }));
 		// Without anybody at it Pi ends with its command, so the goal is stayed with.
-		if (!ctx.hasUI && this.isAttached && /^(active|setup)$/.test(this.#view?.status ?? "")) await this.#rest();
+		if (!ctx.hasUI && this.isAttached && this.#view?.is_going_on) await this.#rest();
 		if (!this.isAttached) await this.#part(ctx);
 	}
 
@@ -87,7 +90,7 @@ export class SessionGoal {
 	/** Attaches to the goal that the branch of this session says, or to none. */
 	async find(ctx: ExtensionContext): Promise<void> {
 		this.#here = ctx;
-		const goal = entryOf(ctx);
+		const goal = goalOf(ctx);
 		if (goal === this.#view?.id) return;
 		if (this.#view || this.#rpc) await this.#close(ctx);
 		if (goal === undefined) return;
@@ -201,6 +204,7 @@ export class SessionGoal {
 		const greeting = await rpc.call<HostGreeting>("hello", { v: RPC_VERSION, ui: ctx.hasUI });
 		this.#tools.learn(greeting.tools);
 		this.#kernel.learn(greeting.kernel_tools);
+		await rpc.call("models", this.#models.list(ctx));
 		this.#rpc = rpc;
 		this.#broken = undefined;
 		return rpc;
@@ -220,6 +224,7 @@ export class SessionGoal {
 	async #close(ctx: ExtensionContext): Promise<void> {
 		const rpc = this.#rpc;
 		this.#rpc = undefined;
+		this.#models.leave();
 		if (this.#hasKernel) this.#kernel.activate([]);
 		this.#hasKernel = false;
 		if (this.#view) await this.#part(ctx);
@@ -228,6 +233,7 @@ export class SessionGoal {
 
 	#gone(reason: string): void {
 		this.#rpc = undefined;
+		this.#models.leave();
 		this.#rested();
 		if (!this.isAttached) return;
 		this.#broken = reason;
@@ -242,6 +248,11 @@ export class SessionGoal {
 		if (notice.method === "goal") return this.#hold(ctx, notice.params);
 		if (notice.method === "note") return this.#tell(notice.params.text, notice.params.level);
 		if (notice.method === "turn") return this.#send(ctx, notice.params.message);
+		if (notice.method === "ask_model") {
+			await this.#rpc?.call("model_answered", await this.#models.ask(ctx, notice.params));
+			return;
+		}
+		if (notice.method === "withdraw_question") return this.#models.withdraw(notice.params.question);
 		if (notice.method === "dialog") {
 			// It is shown beside what waits for it, which is over then.
 			await idle(ctx);
@@ -267,7 +278,7 @@ export class SessionGoal {
 		const before = this.#view?.id;
 		this.#view = view;
 		if (view.is_over && before !== undefined) this.#pi.appendEntry(ENTRY, { goal: null });
-		else if (!view.is_over && entryOf(ctx) !== view.id) this.#pi.appendEntry(ENTRY, { goal: view.id });
+		else if (!view.is_over && goalOf(ctx) !== view.id) this.#pi.appendEntry(ENTRY, { goal: view.id });
 		this.#tools.activate(view.tools);
 		this.#show(ctx, view);
 	}
@@ -346,14 +357,6 @@ function readEnd(event: AgentEndEvent): RunEnded {
 		end.message = message.errorMessage ?? texts.join("\n");
 	}
 	return end;
-}
-
-/** Returns the goal that the branch of a session was attached to last. */
-function entryOf(ctx: ExtensionContext): string | undefined {
-	const entries = ctx.sessionManager.getBranch().filter((entry) => entry.type === "custom" && entry.customType === ENTRY);
-	const last = entries.at(-1);
-	const data = last?.type === "custom" ? (last.data as { goal?: string | null } | undefined) : undefined;
-	return data?.goal ?? undefined;
 }
 
 /** Resolves when Pi's model is idle. */

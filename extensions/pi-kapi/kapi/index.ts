@@ -10,7 +10,7 @@ import { Commands } from "./commands.ts";
 import { registerCreampi } from "./creampi.ts";
 import { Drives } from "./drives.ts";
 import { Flow } from "./flow.ts";
-import { SessionGoal } from "./goal.ts";
+import { GoalPlace } from "./goal_place.ts";
 import { Person } from "./person.ts";
 import { registerRun } from "./run.ts";
 import { type Ground, Tools } from "./tools.ts";
@@ -26,7 +26,7 @@ export default function kapi(pi: ExtensionAPI): void {
 	const commands = new Commands(person, attachment, flow);
 	commands.register(pi);
 	registerRun(pi, person, drives);
-	const goal = new SessionGoal(pi, person);
+	const goal = new GoalPlace(pi, person);
 	registerUntilDone(pi, person, goal);
 	registerCreampi(pi, person, goal);
 

@@ -3,7 +3,7 @@
 // Made from the types of crates/kapi-wire by its tests, which say how to renew it. Do not edit.
 
 /** The layout of these messages. */
-export const RPC_VERSION = 1;
+export const RPC_VERSION = 2;
 
 /** What can follow `/until-done`, and what it does. */
 export const SUBCOMMANDS: [string, string][] = [
@@ -42,6 +42,18 @@ export type HostGreeting = { kernel_tools: ToolText[]; tools: ToolText[]; v: num
 /** Who the host is. */
 export type HostHello = { ui: boolean; v: number };
 
+/** Models that a host can ask with keys of its own. */
+export type HostModelList = { names: string[]; own: string | null };
+
+/** What a model of the host's answered. */
+export type ModelAnswer = { failure: string | null; question: number; text: string | null; usage: ModelUsage | null };
+
+/** A question to a model of the host's. */
+export type ModelQuestion = { id: number; model: string; output_tokens_max: number; system: string; user: string };
+
+/** Tokens of one question. */
+export type ModelUsage = { cache_read: number; cache_write: number; input: number; output: number };
+
 /** Something worth knowing. */
 export type NoteNotice = { level: ReplyLevel; text: string };
 
@@ -51,6 +63,9 @@ export type PersonReply = { dialog: DialogView | null; goal: SessionGoalView | n
 /** What the person typed. */
 export type PersonWords = { text: string };
 
+/** A question by its number. */
+export type QuestionNumber = { question: number };
+
 /** How something told is meant. */
 export type ReplyLevel = "info" | "warning" | "error";
 
@@ -58,7 +73,7 @@ export type ReplyLevel = "info" | "warning" | "error";
 export type RestNotice = { goal: SessionGoalView; level: ReplyLevel; text: string };
 
 /** What is told without having been asked. */
-export type RpcNotice = { method: "goal"; params: SessionGoalView } | { method: "turn"; params: TurnNotice } | { method: "rest"; params: RestNotice } | { method: "dialog"; params: DialogView } | { method: "note"; params: NoteNotice };
+export type RpcNotice = { method: "goal"; params: SessionGoalView } | { method: "turn"; params: TurnNotice } | { method: "rest"; params: RestNotice } | { method: "dialog"; params: DialogView } | { method: "note"; params: NoteNotice } | { method: "ask_model"; params: ModelQuestion } | { method: "withdraw_question"; params: QuestionNumber };
 
 /** How the model came to rest. */
 export type RunEnd = { input_tokens: number; message: string; outcome: RunOutcome; output_tokens: number };
@@ -70,7 +85,7 @@ export type RunOutcome = "finished" | "aborted" | "failed";
 export type RunPrompt = { block: string | null };
 
 /** Where a session's goal stands, as its host shows it. */
-export type SessionGoalView = { id: string; is_over: boolean; line: string; status: string; title: string | null; tools: string[]; widget: string[]; working: string | null };
+export type SessionGoalView = { id: string; is_going_on: boolean; is_over: boolean; line: string; status: string; title: string | null; tools: string[]; widget: string[]; working: string | null };
 
 /** What is typed behind `/until-done`. */
 export type SlashLine = { line: string };

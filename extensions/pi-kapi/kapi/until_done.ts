@@ -3,7 +3,7 @@
 // What a line means is decided by the core.
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
-import type { SessionGoal } from "./goal.ts";
+import type { GoalPlace } from "./goal_place.ts";
 import type { Person } from "./person.ts";
 import { SUBCOMMANDS } from "./rpc_types.ts";
 
@@ -13,10 +13,10 @@ const LEAVE = "leave the goal in this session";
 /** Where a fork that shall have no goal is told so: every session has a package of its own. */
 const LEFT = Symbol.for("kapi.goal.left");
 
-export function registerUntilDone(pi: ExtensionAPI, person: Person, goal: SessionGoal): void {
+export function registerUntilDone(pi: ExtensionAPI, person: Person, goal: GoalPlace): void {
 	const run = async (ctx: ExtensionContext, text: string) => {
 		try {
-			await goal.slash(ctx, text);
+			await (await goal.load()).slash(ctx, text);
 		} catch (error) {
 			person.fail(ctx, error);
 		}
@@ -34,7 +34,7 @@ export function registerUntilDone(pi: ExtensionAPI, person: Person, goal: Sessio
 		},
 	});
 	pi.registerFlag(FLAG, { type: "string", description: "Set up a goal for this session" });
-	pi.registerShortcut("ctrl+shift+g", { description: "Redraw the goal", handler: async (ctx) => goal.redraw(ctx) });
+	pi.registerShortcut("ctrl+shift+g", { description: "Redraw the goal", handler: async (ctx) => goal.loaded?.redraw(ctx) });
 
 	pi.on("session_start", async (event, ctx) => {
 		const left = globalThis as { [LEFT]?: boolean };
@@ -47,27 +47,27 @@ export function registerUntilDone(pi: ExtensionAPI, person: Person, goal: Sessio
 		if (!ctx.hasUI) await ran;
 	});
 	pi.on("session_tree", async (_event, ctx) => goal.find(ctx));
-	pi.on("session_shutdown", async (_event, ctx) => goal.leave(ctx));
+	pi.on("session_shutdown", async (_event, ctx) => goal.loaded?.leave(ctx));
 	pi.on("session_before_switch", async (_event, ctx) => {
-		if (!goal.isAttached || !ctx.hasUI) return undefined;
-		const leaves = await person.confirm(ctx, `Leave goal ${goal.view?.id}?`, "It stays as it is; open this session again to go on with it.");
+		if (!goal.loaded?.isAttached || !ctx.hasUI) return undefined;
+		const leaves = await person.confirm(ctx, `Leave goal ${goal.loaded.view?.id}?`, "It stays as it is; open this session again to go on with it.");
 		return leaves ? undefined : { cancel: true };
 	});
 	pi.on("session_before_fork", async (_event, ctx) => {
-		if (!goal.isAttached || !ctx.hasUI) return undefined;
-		const chosen = await person.choose(ctx, `Goal ${goal.view?.id} is under way here.`, [CARRY, LEAVE, "cancel the fork"]);
+		if (!goal.loaded?.isAttached || !ctx.hasUI) return undefined;
+		const chosen = await person.choose(ctx, `Goal ${goal.loaded.view?.id} is under way here.`, [CARRY, LEAVE, "cancel the fork"]);
 		(globalThis as { [LEFT]?: boolean })[LEFT] = chosen === LEAVE;
 		return chosen === CARRY || chosen === LEAVE ? undefined : { cancel: true };
 	});
-	pi.on("session_compact", async (_event, ctx) => goal.compacted(ctx));
+	pi.on("session_compact", async (_event, ctx) => goal.loaded?.compacted(ctx));
 	pi.on("input", async (event, ctx) => {
-		if (event.source !== "extension") await goal.said(ctx, event.text);
+		if (event.source !== "extension") await goal.loaded?.said(ctx, event.text);
 	});
 	pi.on("before_agent_start", async (event, ctx) => {
-		const block = await goal.begins(ctx);
+		const block = await goal.loaded?.begins(ctx);
 		return block === undefined ? undefined : { systemPrompt: `${event.systemPrompt}\n\n${block}` };
 	});
-	pi.on("agent_start", async (_event, ctx) => void (await goal.begins(ctx)));
+	pi.on("agent_start", async (_event, ctx) => void (await goal.loaded?.begins(ctx)));
 	pi.on("tool_call", async (event, ctx) => goal.gate(ctx, event));
-	pi.on("agent_end", async (event, ctx) => goal.ended(ctx, event));
+	pi.on("agent_end", async (event, ctx) => goal.loaded?.ended(ctx, event));
 }

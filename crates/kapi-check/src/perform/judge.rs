@@ -7,6 +7,7 @@
 
 mod agent;
 pub mod evidence;
+pub mod host_model;
 mod model;
 mod token;
 
@@ -28,6 +29,7 @@ use kapi_spend::rules::day::Day;
 use kapi_sys::cancel::Cancel;
 
 use crate::perform::judge::evidence::JudgedChange;
+use crate::perform::judge::host_model::HostModels;
 
 /// The longest a model is waited for to say that it is there.
 const PROBE_DEADLINE: Duration = Duration::from_secs(30);
@@ -60,6 +62,8 @@ pub struct JudgeQuestion<'a> {
     pub waiting: JudgeRetry,
     /// The day, for prices.
     pub today: Day,
+    /// Models that the host of a session asks for us, where there is one.
+    pub host: Option<HostModels<'a>>,
 }
 
 /// Who waits for a judge whose provider fails.

@@ -317,6 +317,7 @@ impl Asking<'_> {
             deadline: JUDGE_DEADLINE,
             waiting: JudgeRetry::Here,
             today: request.today,
+            host: None,
         };
         Ok(match judge::ask(grants, &question, listener.watch)? {
             Judgement::Given(run) => Some(run),

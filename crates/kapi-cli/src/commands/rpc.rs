@@ -11,6 +11,7 @@ mod dialog;
 mod drive;
 mod gate;
 mod host;
+mod host_models;
 mod slash;
 mod view;
 
@@ -147,6 +148,14 @@ fn perform(host: &Host<'_>, kernel: &mut ToolCalls<'_>, call: RpcCall) -> Result
         },
         RpcCall::RunEnded(end) => host.run_ended(&end).map(|()| json!({})),
         RpcCall::Compacted => value(&host.compacted()?),
+        RpcCall::Models(list) => {
+            host.models.know(&list);
+            Ok(json!({}))
+        }
+        RpcCall::ModelAnswered(answer) => {
+            host.models.answered(answer);
+            Ok(json!({}))
+        }
         RpcCall::Command(line) => value(&command::run(host.context, &line.args)?),
     }
 }

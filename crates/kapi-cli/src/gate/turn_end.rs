@@ -76,6 +76,8 @@ fn drive_to_next(gated: &AttachedGoal<'_>, next: &Mutex<Option<String>>) -> Resu
             offer: &offer,
             hold: &offer,
         },
+        // A hook of a client cannot ask its models anything.
+        models: None,
     };
     let control = DriveControl {
         person: Actor::Engine,

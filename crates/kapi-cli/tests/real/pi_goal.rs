@@ -82,7 +82,12 @@ fn drafting_with(more: &Value) -> Route {
     for (key, value) in more.as_object().unwrap() {
         terms[key] = value.clone();
     }
-    Route::new(SETUP, vec![draft(&terms), says("It is drafted.")])
+    drafting_by(&terms)
+}
+
+/// A model that drafts a contract with these terms, and names no judge but in them.
+pub(crate) fn drafting_by(terms: &Value) -> Route {
+    Route::new(SETUP, vec![draft(terms), says("It is drafted.")])
 }
 
 /// What the model does to reach the goal at once.

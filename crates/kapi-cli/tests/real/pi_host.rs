@@ -84,17 +84,27 @@ pub(crate) fn package() -> PathBuf {
     checkout().join("extensions/pi-kapi")
 }
 
-/// Writes down for a machine's Pi where its model is.
+/// The key of the provider whose model works, and that of another one whose model can judge.
+pub(crate) const OWN_KEY: &str = "sk-pi";
+pub(crate) const OTHER_KEY: &str = "sk-of-another-provider";
+
+/// Writes down for a machine's Pi where its models are: `scripted/scripted`, and `other/judge`.
 pub(crate) fn configure(env: &Environment, base_url: &str) {
-    let models = json!({ "providers": { "scripted": {
-        "baseUrl": format!("{}/v1", base_url), "api": "openai-completions",
-        "apiKey": "sk-pi",
-        "compat": { "supportsDeveloperRole": false, "supportsReasoningEffort": false },
-        "models": [{
-            "id": "scripted", "contextWindow": 128_000, "maxTokens": 8192,
-            "cost": { "input": 1, "output": 2, "cacheRead": 0.1, "cacheWrite": 0 },
-        }],
-    } } });
+    let provider = |key: &str, model: &str| {
+        json!({
+            "baseUrl": format!("{}/v1", base_url), "api": "openai-completions",
+            "apiKey": key,
+            "compat": { "supportsDeveloperRole": false, "supportsReasoningEffort": false },
+            "models": [{
+                "id": model, "contextWindow": 128_000, "maxTokens": 8192,
+                "cost": { "input": 1, "output": 2, "cacheRead": 0.1, "cacheWrite": 0 },
+            }],
+        })
+    };
+    let models = json!({ "providers": {
+        "scripted": provider(OWN_KEY, "scripted"),
+        "other": provider(OTHER_KEY, "judge"),
+    } });
     let file = env.home().join(".pi/agent/models.json");
     write(&file, models.to_string());
 }

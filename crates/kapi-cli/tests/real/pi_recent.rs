@@ -1,7 +1,7 @@
 //! What the package does in the oldest supported Pi, once more in the recent one that is pinned, too.
 
 use crate::pi_host::PiVersion::Recent;
-use crate::{pi_goal, pi_kernel, pi_modes, pi_package, pi_search, pi_types};
+use crate::{pi_goal, pi_judge, pi_kernel, pi_modes, pi_package, pi_search, pi_types};
 
 #[test]
 fn without_a_mode_every_request_is_the_same() {
@@ -16,6 +16,11 @@ fn the_package_fits_its_types() {
 #[test]
 fn a_goal_is_planned_refused_and_proved() {
     pi_goal::planned_and_refused_once(Recent);
+}
+
+#[test]
+fn a_model_of_pi_judges() {
+    pi_judge::refuses_once(Recent);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kapi_check::perform::judge;
 use kapi_check::perform::judge::evidence::JudgedChange;
+use kapi_check::perform::judge::host_model::HostModels;
 use kapi_check::perform::judge::{JudgeQuestion, JudgeRetry, Judgement};
 use kapi_core::failure::Failure;
 use kapi_machine::watch::EffectWatch;
@@ -25,6 +26,7 @@ impl RealWorld<'_> {
         &self,
         effect: &GoalEffect,
         task: &JudgeTask,
+        host: Option<HostModels<'_>>,
         watch: &EffectWatch<'_>,
     ) -> Result<GoalOutcome, Failure> {
         let repo = RepositorySession::open(&self.grants, &self.location.project, watch.cancel)?;
@@ -50,6 +52,7 @@ impl RealWorld<'_> {
             // A wait for a judge stands in the goal's log.
             waiting: JudgeRetry::ByCaller,
             today: Day::of_ms(self.clock.now_ms()),
+            host,
         };
         Ok(match judge::ask(&self.grants, &question, watch)? {
             Judgement::Given(run) => GoalOutcome::Judged(run),

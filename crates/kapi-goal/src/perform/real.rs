@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use kapi_check::perform::dependencies::Dependencies;
+use kapi_check::perform::judge::host_model::HostModels;
 use kapi_check::perform::prover::ProofSubject;
 use kapi_core::failure::Failure;
 use kapi_core::usage::Usage;
@@ -52,17 +53,32 @@ pub struct RealWorld<'a> {
 
 impl World for RealWorld<'_> {
     fn perform(&self, effect: &GoalEffect, watch: &EffectWatch<'_>) -> GoalOutcome {
-        match turn_of(effect, &self.grants) {
-            None => self.act(effect, watch),
-            Some(turn) => within_caps(&self.spending, &turn, watch, |watch| {
-                self.act(effect, watch)
-            }),
-        }
+        self.perform_beside(effect, None, watch)
     }
 }
 
 impl RealWorld<'_> {
-    fn act(&self, effect: &GoalEffect, watch: &EffectWatch<'_>) -> GoalOutcome {
+    /// Performs an effect beside the host of a session, whose models may judge.
+    pub(crate) fn perform_beside(
+        &self,
+        effect: &GoalEffect,
+        host: Option<HostModels<'_>>,
+        watch: &EffectWatch<'_>,
+    ) -> GoalOutcome {
+        match turn_of(effect, &self.grants) {
+            None => self.act(effect, host, watch),
+            Some(turn) => within_caps(&self.spending, &turn, watch, |watch| {
+                self.act(effect, host, watch)
+            }),
+        }
+    }
+
+    fn act(
+        &self,
+        effect: &GoalEffect,
+        host: Option<HostModels<'_>>,
+        watch: &EffectWatch<'_>,
+    ) -> GoalOutcome {
         let result = match &effect.action {
             GoalAction::CreateWorkspace {
                 branch,
@@ -76,7 +92,7 @@ impl RealWorld<'_> {
             GoalAction::Commit(task) => self.commit(task, watch),
             GoalAction::Baseline(task) => self.verify(effect, ProofSubject::Base, task, watch),
             GoalAction::Verify(task) => self.verify(effect, ProofSubject::Candidate, task, watch),
-            GoalAction::Judge(task) => self.judge(effect, task, watch),
+            GoalAction::Judge(task) => self.judge(effect, task, host, watch),
             GoalAction::Publish {
                 branch,
                 base,

@@ -10,6 +10,7 @@ pub mod seat;
 use std::path::PathBuf;
 
 use kapi_agent::hook::gate::question;
+use kapi_check::perform::judge::host_model::HostModels;
 use kapi_core::consent_rule::matches;
 use kapi_core::failure::Failure;
 use kapi_core::id::{EffectId, GoalId};
@@ -24,7 +25,9 @@ use crate::perform::real::{RealWorld, cancelled, candidate_plan, work_so_far};
 use crate::perform::session::seat::{Attendance, SessionSeat};
 use crate::perform::tools::{ToolCaller, open_entries};
 use crate::record::world::World;
-use crate::rules::effect::{AgentPurpose, AgentTask, CommitTask, GoalAction, GoalEffect};
+use crate::rules::effect::{
+    AgentPurpose, AgentTask, CommitTask, GoalAction, GoalEffect, JudgeTask,
+};
 use crate::rules::event::TurnVerdict;
 use crate::rules::outcome::GoalOutcome;
 use crate::rules::state::Goal;
@@ -70,6 +73,8 @@ pub struct SessionWorld<'a> {
     pub seat: &'a SessionSeat,
     /// Who speaks to the session.
     pub voice: SessionVoice<'a>,
+    /// The models that the session's host can ask; nothing where it asks none for us.
+    pub models: Option<HostModels<'a>>,
 }
 
 impl World for SessionWorld<'_> {
@@ -82,10 +87,10 @@ impl World for SessionWorld<'_> {
             GoalAction::Publish { commit, .. } => Ok(GoalOutcome::Published {
                 commit: commit.clone(),
             }),
-            GoalAction::Baseline(_)
-            | GoalAction::Verify(_)
-            | GoalAction::Judge(_)
-            | GoalAction::Wait { .. } => return self.real.perform(effect, watch),
+            GoalAction::Judge(task) => return self.judge(effect, task, watch),
+            GoalAction::Baseline(_) | GoalAction::Verify(_) | GoalAction::Wait { .. } => {
+                return self.real.perform(effect, watch);
+            }
         };
         match result {
             Ok(outcome) => outcome,
@@ -123,6 +128,24 @@ impl SessionWorld<'_> {
             .commit_in_place(checkout, &goal, &candidate_plan(task, author)?)
             .map_err(|error| failure::plain(&error))?;
         Ok(GoalOutcome::Committed(work_so_far(&found, &task.base)))
+    }
+
+    /// Has the work judged. A model that judges its own work is the session's own, asked anew.
+    fn judge(&self, effect: &GoalEffect, task: &JudgeTask, watch: &EffectWatch<'_>) -> GoalOutcome {
+        let project = &self.real.tool_service.project;
+        let is_same = project
+            .load(&effect.goal)
+            .is_ok_and(|goal| goal.contract.agent == task.agent);
+        let own = self.models.and_then(|models| (models.own)());
+        let Some(own) = own.filter(|_| is_same) else {
+            return self.real.perform_beside(effect, self.models, watch);
+        };
+        let mut effect = effect.clone();
+        effect.action = GoalAction::Judge(JudgeTask {
+            agent: own,
+            ..task.clone()
+        });
+        self.real.perform_beside(&effect, self.models, watch)
     }
 
     /// Waits for the session to take a turn, and to end it.

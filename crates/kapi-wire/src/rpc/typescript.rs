@@ -9,8 +9,9 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
 use super::{
-    CompactionReply, DialogAnswer, GoalName, HostGreeting, HostHello, PersonReply, PersonWords,
-    RPC_VERSION, RpcNotice, RunEnd, RunPrompt, SlashLine, ToolPermission, ToolReply, ToolUse,
+    CompactionReply, DialogAnswer, GoalName, HostGreeting, HostHello, HostModelList, ModelAnswer,
+    PersonReply, PersonWords, RPC_VERSION, RpcNotice, RunEnd, RunPrompt, SlashLine, ToolPermission,
+    ToolReply, ToolUse,
 };
 
 const HEADER: &str = "// What `kapi rpc` and this package say to each other.\n//\n// Made from the types of \
@@ -86,6 +87,8 @@ fn text() -> String {
     define::<ToolPermission>(&mut definitions);
     define::<ToolReply>(&mut definitions);
     define::<CompactionReply>(&mut definitions);
+    define::<HostModelList>(&mut definitions);
+    define::<ModelAnswer>(&mut definitions);
     define::<RpcNotice>(&mut definitions);
     let mut out = String::from(HEADER);
     write!(

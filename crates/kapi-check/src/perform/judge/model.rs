@@ -1,12 +1,13 @@
 //! A judge that is a model: one question without tools, and the verdict by a channel of its own.
 //!
-//! It sees the change and nothing else of the repository. What it used is counted and priced.
+//! It sees the change and nothing else of the repository. It is asked at its provider, or by the host of
+//! a session that has it. What it used is counted and priced.
 
+use kapi_agent::failure::reported;
 use kapi_agent::verdict::{VerdictToken, parse_verdict};
 use kapi_core::failure::Failure;
 use kapi_core::usage::{Doubt, Usage};
 use kapi_core::verdict::{JudgeAnswer, JudgeRun};
-use kapi_gateway::ask::answer::ModelAnswer;
 use kapi_gateway::ask::error::AskError;
 use kapi_gateway::ask::form::{AnswerForm, SEALED_VERDICT};
 use kapi_gateway::ask::server::ModelEndpoint;
@@ -22,6 +23,7 @@ use kapi_spend::rules::price::Price;
 use kapi_spend::rules::tokens::TokenCounts;
 
 use crate::perform::judge::evidence::EvidenceLimits;
+use crate::perform::judge::host_model::{HostModels, HostOutcome, HostQuestion, is_asked_by_host};
 use crate::perform::judge::token::{sealed, token};
 use crate::perform::judge::{JudgeQuestion, JudgeRetry, Judgement, evidence};
 
@@ -43,13 +45,27 @@ pub(super) struct Model<'a> {
     pub(super) model: &'a str,
 }
 
+/// Who asks it.
+enum ModelLine<'a> {
+    /// Kapi, at its provider.
+    Server(ModelEndpoint),
+    /// The host of the session.
+    Host(HostModels<'a>),
+}
+
 pub(super) fn ask(
     grants: &HostGrants,
     question: &JudgeQuestion<'_>,
     model: Model<'_>,
     watch: &EffectWatch<'_>,
 ) -> Result<Judgement, Failure> {
-    let server = server(grants, model.provider)?;
+    let host = question
+        .host
+        .filter(|host| is_asked_by_host(grants, question.judge, host.has));
+    let line = match host {
+        Some(host) => ModelLine::Host(host),
+        None => ModelLine::Server(server(grants, model.provider)?),
+    };
     let evidence = evidence::of(question.change, &EvidenceLimits::ALONE)?;
     let token = token(&grants.grant, question.run_id)?;
     let system = sealed(question.instructions, &token);
@@ -78,17 +94,16 @@ pub(super) fn ask(
             output_tokens_max: most.unwrap_or(OUTPUT_TOKENS_MAX).min(OUTPUT_TOKENS_MAX),
             ..posed
         };
-        let tried = put(&server, &posed, question, watch);
+        let tried = put(&line, &posed, question, watch);
         let usage = priced(book.price(model.model).as_ref(), &tried, &bounds);
-        if matches!(tried.outcome, Err(AskError::Cancelled { .. })) {
-            return Ok(Judgement::Cancelled(usage));
-        }
-        if let Ok(answer) = &tried.outcome {
-            question
-                .run_dir
-                .keep("answer.txt", answer.text.as_bytes())?;
-        }
-        let answer = read(&tried.outcome, &token);
+        let answer = match tried.outcome {
+            AttemptOutcome::Said(text) => {
+                question.run_dir.keep("answer.txt", text.as_bytes())?;
+                parse_verdict(&text, VerdictToken::Required(&token))
+            }
+            AttemptOutcome::Failed(answer) => answer,
+            AttemptOutcome::Cancelled => return Ok(Judgement::Cancelled(usage)),
+        };
         if let (JudgeAnswer::Unavailable(trouble), JudgeRetry::Here) = (&answer, question.waiting) {
             match patience.wait(trouble, usage, watch) {
                 AfterFailure::AskAgain => {
@@ -122,29 +137,67 @@ fn bounds(posed: &ModelQuestion<'_>) -> CallBounds {
 
 /// What came of one try.
 struct JudgeAttempt {
-    outcome: Result<ModelAnswer, AskError>,
+    outcome: AttemptOutcome,
     counts: TokenCounts,
     /// Requests of which nobody told what they used.
     n_unmetered: u64,
 }
 
+/// What was said, or what it means that nothing was.
+enum AttemptOutcome {
+    Said(String),
+    Failed(JudgeAnswer),
+    Cancelled,
+}
+
 fn put(
-    server: &ModelEndpoint,
+    line: &ModelLine<'_>,
     posed: &ModelQuestion<'_>,
     question: &JudgeQuestion<'_>,
     watch: &EffectWatch<'_>,
 ) -> JudgeAttempt {
-    let asked = ask::ask(server, posed, question.deadline, watch.cancel);
-    if asked.n_unmetered > 0 {
+    let attempt = match line {
+        ModelLine::Server(server) => {
+            let asked = ask::ask(server, posed, question.deadline, watch.cancel);
+            JudgeAttempt {
+                outcome: match asked.outcome {
+                    Ok(answer) => AttemptOutcome::Said(answer.text),
+                    Err(AskError::Cancelled { .. }) => AttemptOutcome::Cancelled,
+                    Err(error) => AttemptOutcome::Failed(unanswered(&error)),
+                },
+                counts: asked.usage,
+                n_unmetered: asked.n_unmetered.into(),
+            }
+        }
+        ModelLine::Host(host) => {
+            let carried = HostQuestion {
+                model: question.judge,
+                system: posed.system,
+                user: posed.user,
+                output_tokens_max: posed.output_tokens_max,
+                deadline: question.deadline,
+            };
+            let answered = (host.ask)(&carried, watch.cancel);
+            JudgeAttempt {
+                outcome: match answered.outcome {
+                    HostOutcome::Said(text) => AttemptOutcome::Said(text),
+                    HostOutcome::Cancelled => AttemptOutcome::Cancelled,
+                    HostOutcome::Failed(message) => {
+                        let failure = reported(None, &message);
+                        AttemptOutcome::Failed(JudgeAnswer::Unavailable(failure))
+                    }
+                },
+                counts: answered.counts.unwrap_or_default(),
+                n_unmetered: u64::from(answered.counts.is_none()),
+            }
+        }
+    };
+    if attempt.n_unmetered > 0 {
         let judge = question.judge;
-        let text = format!("judge {judge}: the server did not report complete usage");
+        let text = format!("judge {judge}: its usage was not reported completely");
         (watch.notice)(Activity::Note { text });
     }
-    JudgeAttempt {
-        outcome: asked.outcome,
-        counts: asked.usage,
-        n_unmetered: asked.n_unmetered.into(),
-    }
+    attempt
 }
 
 /// Returns what a try used and cost; what nobody told counts at its most, and as doubtful.
@@ -169,14 +222,12 @@ fn priced(price: Option<&Price>, tried: &JudgeAttempt, bounds: &CallBounds) -> U
     usage
 }
 
-fn read(outcome: &Result<ModelAnswer, AskError>, token: &str) -> JudgeAnswer {
-    match outcome {
-        Ok(answer) => parse_verdict(&answer.text, VerdictToken::Required(token)),
-        Err(error) => match error.failure() {
-            Some(failure) => JudgeAnswer::Unavailable(failure),
-            None => JudgeAnswer::Malformed {
-                text: format!("failed to {}", failure::chain(error)),
-            },
+/// Returns what it means that a server gave no answer.
+fn unanswered(error: &AskError) -> JudgeAnswer {
+    match error.failure() {
+        Some(failure) => JudgeAnswer::Unavailable(failure),
+        None => JudgeAnswer::Malformed {
+            text: format!("failed to {}", failure::chain(error)),
         },
     }
 }

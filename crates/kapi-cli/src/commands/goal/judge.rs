@@ -166,8 +166,18 @@ pub(crate) fn choose(context: &Context, judge: Option<&str>) -> Result<Preferenc
     let judge = judge
         .map(|text| checked(context, &root, text))
         .transpose()?;
+    prefer(context, &root, judge)
+}
+
+/// Records who judges by default, where it is known that they can.
+pub(crate) fn prefer(
+    context: &Context,
+    root: &Path,
+    judge: Option<String>,
+) -> Result<PreferenceValues, Error> {
+    context.require_human("choose a judge")?;
     context
-        .preferences(&root)?
+        .preferences(root)?
         .change(&context.actor, &PreferenceChange::JudgeSet { judge })
         .map_err(|error| Error::engine(&error, ""))
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kapi_check::perform::judge::host_model::HostModels;
 use kapi_core::actor::Actor;
 use kapi_goal::perform::session::{SessionVoice, SessionWorld, TurnOffer};
 use kapi_goal::perform::waits;
@@ -77,6 +78,14 @@ fn drive_once(host: &Host<'_>, attached: &AttachedGoal<'_>) -> Result<Goal, Erro
             offer: &offer,
             hold: &hold,
         },
+        models: Some(HostModels {
+            has: &|name| host.models.has(name),
+            own: &|| host.models.own(),
+            ask: &|question, cancel| {
+                let notify = |notice: &RpcNotice| host.notify(notice);
+                host.models.ask(question, cancel, &notify)
+            },
+        }),
     };
     // Whoever hangs up lets go of the goal, which stays as it is.
     let control = DriveControl {

@@ -8,10 +8,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kapi_agent::failure::reported;
+use kapi_check::perform::judge::host_model::is_asked_by_host;
 use kapi_core::agent_end::AgentEnd;
+use kapi_core::judge::Judge;
 use kapi_core::usage::{Doubt, Usage};
 use kapi_goal::perform::session::seat::{SessionRun, SessionSeat};
 use kapi_goal::rules::command::{GoalCommand, PersonCommand};
+use kapi_goal::rules::contract::Contract;
 use kapi_goal::rules::prompt::session;
 use kapi_goal::rules::state::{Goal, GoalStatus};
 use kapi_goal::tools::GoalTool;
@@ -26,7 +29,9 @@ use serde_json::{Value, json};
 
 use crate::commands::rpc::attached::AttachedGoal;
 use crate::commands::rpc::dialog::{self, PendingDialog, PendingDialogs};
+use crate::commands::rpc::host_models::HostModelDesk;
 use crate::commands::rpc::view;
+use crate::config::Config;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -45,6 +50,8 @@ pub(super) struct Host<'a> {
     pub(super) context: &'a Context,
     /// Where the session and the drive meet.
     pub(super) seat: SessionSeat,
+    /// The models that it can ask.
+    pub(super) models: HostModelDesk,
     /// What the person was asked and has not answered.
     dialogs: Mutex<PendingDialogs>,
     has_ui: AtomicBool,
@@ -69,6 +76,7 @@ impl<'a> Host<'a> {
         Self {
             context,
             seat: SessionSeat::default(),
+            models: HostModelDesk::default(),
             dialogs: Mutex::default(),
             has_ui: AtomicBool::new(false),
             is_leaving: AtomicBool::new(false),
@@ -108,6 +116,21 @@ impl<'a> Host<'a> {
     /// Tells whether there is a person who can be asked.
     pub(super) fn has_ui(&self) -> bool {
         self.has_ui.load(Ordering::SeqCst)
+    }
+
+    /// Tells whether the host asks a model that judges, `provider/model`.
+    pub(super) fn asks(&self, judge: &str, config: &Config) -> bool {
+        let grants = self.context.grants(config);
+        is_asked_by_host(&grants, judge, &|name| self.models.has(name))
+    }
+
+    /// Tells whether the host asks the judge of a contract.
+    pub(super) fn asks_judge_of(&self, contract: &Contract, config: &Config) -> bool {
+        match &contract.judge {
+            Judge::None => false,
+            Judge::Same => self.models.own().is_some(),
+            Judge::Agent(judge) => self.asks(judge, config),
+        }
     }
 
     /// Sends a message. A host that has gone hears nothing more, and its input ends.

@@ -3,6 +3,7 @@
 //! What a line means is decided in the core, by the specification's rules.
 
 use kapi_core::text::counted;
+use kapi_goal::record::preferences::PreferenceValues;
 use kapi_goal::rules::command::{GoalCommand, PersonCommand};
 use kapi_goal::rules::contract::TURNS_MAX;
 use kapi_goal::rules::plan::Plan;
@@ -23,6 +24,9 @@ use crate::exit_code::Exit;
 
 /// The most turns that are set without being asked (pi-until-done: 500).
 const TURNS_ASKED_ABOVE: u32 = 500;
+
+/// Names of models that a message lists.
+const NAMES_SHOWN_MAX: usize = 6;
 
 /// Carries out a line.
 pub(super) fn perform(host: &Host<'_>, line: &str) -> Result<PersonReply, Error> {
@@ -307,7 +311,7 @@ fn judge(host: &Host<'_>, form: SlashJudgeForm) -> Result<PersonReply, Error> {
         SlashJudgeForm::Same => judge::choose(context, Some("same"))?,
         SlashJudgeForm::Clear => judge::choose(context, None)?,
         SlashJudgeForm::Model { provider, model } => {
-            judge::choose(context, Some(&format!("{provider}/{model}")))?
+            choose_model(host, &format!("{provider}/{model}"))?
         }
         SlashJudgeForm::Malformed(text) => {
             return Err(Error::usage(format!("{text:?} is not a judge"))
@@ -323,4 +327,25 @@ fn judge(host: &Host<'_>, form: SlashJudgeForm) -> Result<PersonReply, Error> {
         reply.level = ReplyLevel::Warning;
     }
     Ok(reply)
+}
+
+/// Has a model judge new goals here: one of the host's, or one that Kapi can ask itself.
+fn choose_model(host: &Host<'_>, name: &str) -> Result<PreferenceValues, Error> {
+    let context = host.context;
+    let root = judge::project_of(context)?;
+    if host.asks(name, &context.config(Some(&root))?) {
+        return judge::prefer(context, &root, Some(name.to_owned()));
+    }
+    judge::choose(context, Some(name)).map_err(|error| {
+        let names = host.models.some_names(NAMES_SHOWN_MAX);
+        if names.is_empty() {
+            return error;
+        }
+        let first = error.hint.clone().unwrap_or_default();
+        let hint = format!(
+            "{first} Models of this session can judge, too, such as {}.",
+            names.join(", ")
+        );
+        error.with_hint(hint.trim_start())
+    })
 }

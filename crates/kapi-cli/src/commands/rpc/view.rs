@@ -30,6 +30,7 @@ pub(super) fn of(goal: &Goal) -> SessionGoalView {
         working: is_active.then(|| format!("pursuing: {short}")),
         widget: widget(goal),
         tools: tools(goal),
+        is_going_on: matches!(goal.status, GoalStatus::Setup | GoalStatus::Active),
         is_over: is_over(goal),
     }
 }

@@ -183,6 +183,7 @@ impl LoopExecution<'_> {
                 // A run of a loop has no turn to charge and no wait to record.
                 waiting: JudgeRetry::Here,
                 today: Day::of_ms(performer.project.clock.now_ms()),
+                host: None,
             };
             match judge::ask(&performer.grants, &question, watch) {
                 Ok(Judgement::Given(run)) => (Ok(run.answer), run.usage),
