@@ -5,7 +5,9 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
+use crate::acp;
 use crate::script::part::ScriptPart;
 use crate::script::{Script, ScriptError};
 
@@ -95,6 +97,21 @@ impl AgentKind {
             | Self::Pi
             | Self::Command(_)
             | Self::Script(_) => self,
+        }
+    }
+
+    /// Returns how long it may take to end its turn itself when it is no longer wanted; nothing where it is
+    /// not told, and ended at once.
+    #[must_use]
+    pub const fn stop_grace(&self) -> Option<Duration> {
+        match self {
+            Self::Acp(_) => Some(acp::STOP_GRACE),
+            Self::Claude
+            | Self::Codex
+            | Self::Gemini
+            | Self::Pi
+            | Self::Command(_)
+            | Self::Script(_) => None,
         }
     }
 

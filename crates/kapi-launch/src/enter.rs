@@ -319,6 +319,7 @@ const fn bare(program: PathBuf, args: Vec<OsString>) -> SandboxedProgram {
             processors: Vec::new(),
             counters: Vec::new(),
         },
+        stop_grace: None,
     }
 }
 

@@ -171,6 +171,7 @@ fn run(
         path_first: Vec::new(),
         tail_bytes_max: TAIL_BYTES_MAX,
         benchmark: BenchmarkSetup::default(),
+        stop_grace: None,
     };
     let ran = config.run(grants, payload, &served, &mut |_| {})?;
     Ok(ran.finished)

@@ -351,6 +351,7 @@ fn payload(
         path_first: shown.path_first.clone(),
         tail_bytes_max: AGENT_TAIL_BYTES_MAX,
         benchmark: BenchmarkSetup::default(),
+        stop_grace: asked.kind.stop_grace(),
     })
 }
 

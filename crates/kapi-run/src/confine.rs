@@ -6,6 +6,7 @@
 
 mod project;
 mod run;
+mod stopping;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -112,6 +113,9 @@ pub struct SandboxedProgram {
     pub tail_bytes_max: usize,
     /// What holds while it is measured.
     pub benchmark: BenchmarkSetup,
+    /// How long it may take to end by itself when it is no longer wanted: its descriptor 3 hangs up
+    /// then. Nothing where it is ended at once.
+    pub stop_grace: Option<Duration>,
 }
 
 /// The sandbox of one program.

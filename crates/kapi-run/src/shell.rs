@@ -97,6 +97,7 @@ impl ShellLine<'_> {
             path_first: self.path_first,
             tail_bytes_max: TAIL_BYTES_MAX,
             benchmark: self.benchmark,
+            stop_grace: None,
         };
         let access = NetworkAccess::new(config.level, self.network, &grants.grant)?;
         let served = NetworkServices::new(&access, listener.watch, listener.run_dir)?;

@@ -7,6 +7,7 @@ pub mod alarm;
 pub mod cancel;
 pub mod clock;
 pub mod disk;
+pub mod hang_up;
 pub mod lock;
 mod private_mode;
 pub mod process;

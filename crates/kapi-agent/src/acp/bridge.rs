@@ -13,15 +13,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use kapi_sys::cancel::Cancel;
+use kapi_sys::hang_up::HangUpChannel;
 use kapi_sys::process::{
     OutputLine, ProcessEnd, ProcessError, ProcessLimits, Program, environment, run,
 };
 use kapi_sys::signal::{self, Interrupts, SignalError};
 use serde_json::{Value, json};
 
-use super::PROGRAM_VARIABLE;
 use super::conversation::{Conversation, Reaction};
 use super::turn::AcpTurn;
+use super::{PROGRAM_VARIABLE, STOP_CHANNEL};
 use crate::script::runner::{GateAnswer, ask_gate};
 
 /// The largest turn in bytes.
@@ -97,6 +98,7 @@ fn converse(
         .map_err(BridgeError::Input)?;
     let turn: AcpTurn = serde_json::from_slice(&input).map_err(BridgeError::Form)?;
     let interrupts = signal::interrupts()?;
+    let stop = HangUpChannel::open(Path::new(STOP_CHANNEL));
     let (reader, writer) = io::pipe().map_err(BridgeError::Pipe)?;
     let program = agent(&turn, cwd, OwnedFd::from(reader));
     let gate = turn.gate.clone().unwrap_or_default();
@@ -115,6 +117,7 @@ fn converse(
             receiver,
             running: is_running,
             interrupts: &interrupts,
+            stop,
             cancel: &cancel,
         };
         scope.spawn(move || agent.write(writer));
@@ -253,12 +256,14 @@ struct AgentInput<'a> {
     /// Hangs up when the agent has ended; nothing comes here.
     running: Receiver<()>,
     interrupts: &'a Interrupts,
+    /// Hangs up when the turn is no longer wanted.
+    stop: Option<HangUpChannel>,
     cancel: &'a Cancel,
 }
 
 impl AgentInput<'_> {
-    /// Writes what is said until there is nothing more to say, then closes the agent's input; on a
-    /// signal asks it to stop first. An agent that does not end in time is ended.
+    /// Writes what is said until there is nothing more to say, then closes the agent's input; where the
+    /// turn is no longer wanted asks it to stop first. An agent that does not end in time is ended.
     fn write(self, writer: PipeWriter) {
         let mut pipe = File::from(OwnedFd::from(writer));
         let mut cancelling = None;
@@ -270,7 +275,7 @@ impl AgentInput<'_> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            if self.interrupts.is_raised() && stopped_at.is_none() {
+            if stopped_at.is_none() && self.is_stopped() {
                 stopped_at = Some(Instant::now());
                 let asked = cancelling.take();
                 asked.iter().for_each(|asked| write_line(&mut pipe, asked));
@@ -285,6 +290,12 @@ impl AgentInput<'_> {
         if self.running.recv_timeout(GRACE) == Err(RecvTimeoutError::Timeout) {
             self.cancel.raise();
         }
+    }
+
+    /// Tells whether the turn is no longer wanted.
+    fn is_stopped(&self) -> bool {
+        let stop = self.stop.as_ref();
+        self.interrupts.is_raised() || stop.is_some_and(HangUpChannel::has_hung_up)
     }
 }
 

@@ -233,3 +233,49 @@ fn an_interrupted_turn_ends_with_its_agent_and_the_goal_goes_on_later() {
     env.await_no_process();
     env.resume("1").assert_status("done", 0);
 }
+
+/// Is asked to stop in the middle of its turn, tells what it used, and can go on with its session.
+const ASKED_TO_STOP: &str = r#"
+        if [ $session = new ]; then
+            echo 41 > answer.txt; tool t-1 "wait for it" execute
+            IFS= read -r line
+            case $line in
+            *'"method":"session/cancel"'*'"sessionId":"s-1"'*) echo asked > stopped.txt ;;
+            esac
+            end cancelled; continue
+        fi
+        echo 42 > answer.txt
+        chunk "It is right."
+        end end_turn"#;
+
+#[test]
+fn a_pause_cancels_its_turn_by_the_protocol_and_its_session_goes_on() {
+    for level in ["native", "none"] {
+        let env = Environment::new();
+        let agent = agent(&env, ASKED_TO_STOP);
+        let options = ["--judge", "none", "--sandbox", level];
+        let mut running = env.start_run(&agent, &options);
+        running.await_line(&|line| line.contains("wait for it"));
+        let paused = env.kapi(&["goal", "pause", "1"]);
+        assert_eq!(paused.code, 0, "{paused:?}");
+        running.finish();
+        env.await_no_process();
+        let goal = env.json(&["show", "1"]);
+        assert_eq!(goal["status"], "paused", "{level}: {goal:#}");
+        // What it told when it was asked is kept: its session, and what it used.
+        let events = env.events(FIRST);
+        let cancelled = events
+            .iter()
+            .find(|event| event["type"] == "effect_cancelled");
+        let told = cancelled.map(|event| event["data"].to_string());
+        let told = told.unwrap_or_else(|| panic!("{level}: {events:#?}"));
+        assert!(
+            told.contains("\"s-1\"") && told.contains("100"),
+            "{level}: {told}"
+        );
+        let run = env.resume("1");
+        run.assert_status("done", 0);
+        assert_eq!(env.show(BRANCH, "stopped.txt"), "asked", "{level}");
+        assert_eq!(ends(&env)[0]["message"], "It is right.", "{level}");
+    }
+}

@@ -116,6 +116,7 @@ impl Dialogue<'_> {
                 path_first: Vec::new(),
                 tail_bytes_max: AGENT_TAIL_BYTES_MAX,
                 benchmark: BenchmarkSetup::default(),
+                stop_grace: None,
             },
             notes,
         })

@@ -7,9 +7,10 @@ use kapi_sandbox::callbacks::RunCallbacks;
 use kapi_sandbox::launch;
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::spec::SandboxSpec;
-use kapi_sys::process::{OutputLine, ProcessLimits, Program};
+use kapi_sys::process::{OutputLine, ProcessEnd, ProcessLimits, Program};
 
 use super::project::MountTargets;
+use super::stopping::{StopNotice, run_told};
 use super::{SandboxConfig, SandboxedProgram};
 use crate::host_grants::HostGrants;
 use crate::network::serve::NetworkServices;
@@ -40,7 +41,7 @@ impl SandboxConfig<'_> {
         let _points = MountTargets::make(self.workspace, &self.workspace_access, &spec.mounts)?;
         let mut env = self.environment(grants, &path_first, access.access.environment());
         env.extend(payload.env);
-        let program = Program {
+        let mut program = Program {
             env,
             path: shown.program,
             args: payload.args,
@@ -59,8 +60,21 @@ impl SandboxConfig<'_> {
                 on_line,
                 on_listeners,
             };
-            launch::run(&spec, program, access.watch.cancel, callbacks)
-                .map_err(|error| failure::sandbox(&error))
+            let cancel = access.watch.cancel;
+            let Some(grace) = payload.stop_grace else {
+                return launch::run(&spec, program, cancel, callbacks)
+                    .map_err(|error| failure::sandbox(&error));
+            };
+            let told = run_told(grace, cancel, |channel, cancel| {
+                program.pass_fds.push(channel);
+                launch::run(&spec, program, cancel, callbacks)
+            });
+            let (ran, notice) = told.map_err(|error| failure::plain(&error))?;
+            let mut ran = ran.map_err(|error| failure::sandbox(&error))?;
+            if notice == StopNotice::Told {
+                ran.finished.end = ProcessEnd::Cancelled;
+            }
+            Ok(ran)
         })
     }
 
