@@ -36,6 +36,7 @@ mod pi_judge;
 mod pi_kernel;
 mod pi_modes;
 mod pi_package;
+mod pi_publish;
 mod pi_recent;
 mod pi_screen;
 mod pi_search;

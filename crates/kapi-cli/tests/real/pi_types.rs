@@ -1,4 +1,5 @@
-//! The Pi package against the types of the pinned Pi, as strict as TypeScript can be.
+//! The Pi package against the types of the pinned Pi, as strict as TypeScript can be, by the package's own
+//! `npm run check`.
 //!
 //! The compiler is the one that the package pins, installed once per checkout beside the real CLIs.
 
@@ -6,7 +7,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use kapi_testkit::agent_tools::Cli;
+use kapi_testkit::agent_tools::{Cli, path_with};
 use serde_json::Value;
 
 use crate::environment::{Environment, write};
@@ -31,7 +32,8 @@ fn check(command: Command) {
     );
 }
 
-/// Installs the compiler beside its place and moves it there; one process at a time.
+/// Installs the compiler beside its place and moves it there, one process at a time; returns where its
+/// programs are.
 fn compiler(version: &str) -> PathBuf {
     let tools = checkout().join(".test-tools");
     let home = tools.join(format!("typescript-{version}"));
@@ -47,7 +49,15 @@ fn compiler(version: &str) -> PathBuf {
         check(npm);
         fs::rename(&partial, &home).unwrap();
     }
-    home.join("node_modules/typescript/bin/tsc")
+    home.join("node_modules/.bin")
+}
+
+/// Returns the package's own check of its types, on a copy of it.
+fn check_of(copy: &Path, compiler: &Path) -> Command {
+    let mut npm = tool(Path::new("npm"));
+    npm.current_dir(copy).args(["run", "--silent", "check"]);
+    npm.env("PATH", path_with(compiler));
+    npm
 }
 
 #[test]
@@ -95,22 +105,13 @@ pub(crate) fn fits(version: PiVersion) {
     }
     assert!(count > 5, "{count} files");
     std::os::unix::fs::symlink(modules, copy.join("node_modules")).unwrap();
-    let mut tsc = tool(Path::new("node"));
-    tsc.arg(compiler(&pinned("typescript")))
-        .arg("--noEmit")
-        .arg("-p")
-        .arg(&copy);
-    check(tsc);
+    let compiler = compiler(&pinned("typescript"));
+    check(check_of(&copy, &compiler));
     // It would be seen: a word that no type has.
     write(
         &copy.join("kapi/wrong.ts"),
         "export const wrong: number = \"a word\";\n",
     );
-    let mut tsc = tool(Path::new("node"));
-    tsc.arg(compiler(&pinned("typescript")))
-        .arg("--noEmit")
-        .arg("-p")
-        .arg(&copy);
-    let output = finish(tsc);
+    let output = finish(check_of(&copy, &compiler));
     assert!(output.stdout.contains("kapi/wrong.ts"), "{output:?}");
 }
