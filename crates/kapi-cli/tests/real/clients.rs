@@ -2,6 +2,7 @@
 //! one session; what they check of answers, schemas and names, they check here.
 
 use kapi_testkit::agent_tools::Cli;
+use kapi_testkit::model_server::record::RecordedRequest;
 use kapi_testkit::model_server::scenario::{AssistantTurn, ModelScenario, ToolUse};
 use serde_json::{Value, json};
 
@@ -83,6 +84,9 @@ fn check(cli: Cli) {
             "the model never read {words:?}: {output:?}\n{read}"
         );
     }
+    if cli == Cli::Codex {
+        check_searched(&asked);
+    }
     let goal = env.json(&["show", FIRST]);
     assert_eq!(goal["status"], "proposed", "{goal}");
     let task = env.json(&["show", "task_1"]);
@@ -91,6 +95,30 @@ fn check(cli: Cli) {
     assert_eq!(undone.code, 0, "{undone:?}");
     let listed = finish(person::servers(&machine, cli));
     assert!(!listed.stdout.contains("kapi"), "{listed:?}");
+}
+
+/// Checks that the tools were kept back until the model searched for them.
+fn check_searched(asked: &[RecordedRequest]) {
+    let has_tool = |request: &RecordedRequest| {
+        let mut tools = request.tools.iter();
+        tools.any(|tool| tool.ends_with("until_done_set"))
+    };
+    let first = asked.first().unwrap();
+    assert!(!has_tool(first), "{:?}", first.tools);
+    assert!(
+        first.tools.iter().any(|tool| tool == "tool_search"),
+        "{:?}",
+        first.tools
+    );
+    let found: Vec<&Value> = asked
+        .iter()
+        .flat_map(|request| request.body["input"].as_array().into_iter().flatten())
+        .filter(|item| item["type"] == "tool_search_output")
+        .collect();
+    let words = found.iter().map(ToString::to_string);
+    let words = words.collect::<Vec<String>>().join("\n");
+    assert!(words.contains("until_done_set"), "{words}");
+    assert!(words.contains("doneCriteria"), "with its schema: {words}");
 }
 
 #[test]

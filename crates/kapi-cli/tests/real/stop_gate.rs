@@ -129,3 +129,64 @@ fn claude_does_not_run_what_is_asked_about_first_nor_open_the_gate() {
     }
     assert_eq!(gate(&machine)["status"], "done");
 }
+
+/// Types every order in sessions of a client; each is carried out, and no model is asked.
+fn check_orders(cli: Cli) {
+    let machine = Machine::new(ModelScenario::new(vec![AssistantTurn::text(
+        "I was asked.",
+    )]));
+    person::setup(&machine, cli);
+    let set = ["gate", "set", "make it right", "--verify", "sh test.sh"];
+    assert_eq!(machine.env.kapi(&set).code, 0);
+    for (order, status) in [
+        ("status", "active"),
+        ("check", "active"),
+        ("pause", "paused"),
+        ("resume", "active"),
+    ] {
+        let output = session(&machine, cli, &typed(cli, order));
+        assert!(machine.asked().is_empty(), "{order}: {output:?}");
+        assert_eq!(gate(&machine)["status"], status, "{order}: {output:?}");
+    }
+    let output = session(&machine, cli, &typed(cli, "off"));
+    assert!(machine.asked().is_empty(), "{output:?}");
+    assert!(gate(&machine).is_null(), "{output:?}");
+}
+
+#[test]
+fn claude_carries_out_every_order() {
+    check_orders(Cli::Claude);
+}
+
+#[test]
+fn codex_carries_out_every_order() {
+    check_orders(Cli::Codex);
+}
+
+#[test]
+fn gemini_carries_out_every_order() {
+    check_orders(Cli::Gemini);
+}
+
+#[test]
+fn claude_has_the_commands_that_start_kapi_s_own_work() {
+    let machine = Machine::new(ModelScenario::new(vec![AssistantTurn::text("I begin.")]));
+    person::setup(&machine, Cli::Claude);
+    for (name, words) in [
+        ("run", "Propose a goal to Kapi"),
+        ("ralph", "`kapi ralph --json`"),
+        ("deep-interview", "`kapi deep-interview --json`"),
+        ("autoresearch", "`kapi autoresearch --json`"),
+        ("integrate", "start `kapi integrate`"),
+    ] {
+        let line = format!("/kapi:{name} the-words-of-{name}");
+        let output = session(&machine, Cli::Claude, &line);
+        assert_eq!(output.code, 0, "{output:?}");
+        let read = all_read(&machine);
+        let asked = format!("the-words-of-{name}");
+        assert!(
+            read.contains(words) && read.contains(&asked),
+            "{name}: {read}"
+        );
+    }
+}
