@@ -1,5 +1,7 @@
 //! JSON with comments and trailing commas, and nothing looser, as a tree of settings.
 
+pub mod edit;
+
 use jsonc_parser::ast::{Object, Value as Ast};
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::errors::ParseError;
@@ -10,11 +12,7 @@ use jsonc_parser::{
 use crate::fault::Faults;
 use crate::node::{SettingValue, TableEntry, ValueNode, line_at};
 
-/// Parses the text as it is laid out, for those who change it.
-///
-/// # Errors
-/// When it is none.
-pub fn layout(text: &str) -> Result<ParseResult<'_>, ParseError> {
+fn layout(text: &str) -> Result<ParseResult<'_>, ParseError> {
     let options = ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
@@ -28,8 +26,8 @@ pub fn layout(text: &str) -> Result<ParseResult<'_>, ParseError> {
         allow_extended_string_escapes: false,
     };
     let collect = CollectOptions {
-        comments: CommentCollectionStrategy::AsTokens,
-        tokens: true,
+        comments: CommentCollectionStrategy::Off,
+        tokens: false,
     };
     parse_to_ast(text, &collect, &options)
 }

@@ -4,8 +4,8 @@
 //! Knows the two formats and no client. What comes out is read again: it must say what was there and
 //! the entry, nothing less and nothing more.
 
-use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use jsonc_parser::{ParseOptions, parse_to_serde_value};
+use kapi_settings::jsonc::edit::{self, JsoncEditError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -99,20 +99,8 @@ impl SettingsEntry {
         if self.find(&before).ok()?? != &self.value || self.format == SettingsFormat::Toml {
             return None;
         }
-        let root = CstRootNode::parse(text, &ParseOptions::default()).ok()?;
-        let (last, groups) = self.keys.split_last()?;
-        let mut group = root.object_value()?;
-        let mut came_along = None;
-        for key in groups {
-            let property = group.get(key)?;
-            group = property.object_value()?;
-            came_along = Some(property).filter(|_| inserted.contains(&format!("{key:?}")));
-        }
-        group.get(last)?.remove();
-        if let Some(property) = came_along.filter(|_| group.properties().is_empty()) {
-            property.remove();
-        }
-        Some(root.to_string())
+        let came_along = |key: &str| inserted.contains(&format!("{key:?}"));
+        edit::remove(text, &self.path(), &came_along)
     }
 
     /// Tells whether the entry is not there, or something else is.
@@ -162,36 +150,17 @@ impl SettingsEntry {
         *place = self.value.clone();
     }
 
+    fn path(&self) -> Vec<&str> {
+        self.keys.iter().map(String::as_str).collect()
+    }
+
     fn put_into_json(&self, text: &str) -> Result<String, EntryError> {
-        let broken = |error: jsonc_parser::errors::ParseError| EntryError::Broken {
-            what: error.to_string(),
-        };
-        let root = CstRootNode::parse(text, &ParseOptions::default()).map_err(broken)?;
-        let not_group = |key: &str| EntryError::NotGroup {
-            key: key.to_owned(),
-        };
-        let mut group = root
-            .object_value_or_create()
-            .ok_or_else(|| not_group("the whole file"))?;
-        let Some((last, groups)) = self.keys.split_last() else {
-            return Ok(text.to_owned());
-        };
-        for key in groups {
-            open_up(&group);
-            group = group
-                .object_value_or_create(key)
-                .ok_or_else(|| not_group(key))?;
-        }
-        open_up(&group);
-        let property = group.append(last, input(&self.value));
-        if let Some(entry) = property.object_value() {
-            entry.ensure_multiline();
-        }
-        let mut after = root.to_string();
-        if text.trim().is_empty() {
-            after = format!("{}\n", after.trim_end());
-        }
-        Ok(after)
+        edit::set(text, &self.path(), &self.value).map_err(|error| match error {
+            JsoncEditError::Broken { what } => EntryError::Broken { what },
+            JsoncEditError::NotGroup { key } => EntryError::NotGroup {
+                key: key.unwrap_or_else(|| "the whole file".to_owned()),
+            },
+        })
     }
 
     /// A table at the end of a file is one wherever other tables stand.
@@ -207,31 +176,6 @@ impl SettingsEntry {
             _ => "\n\n",
         };
         Ok(format!("{text}{gap}{table}"))
-    }
-}
-
-/// A group that is written in one line stays so unless it is empty.
-fn open_up(group: &CstObject) {
-    if group.properties().is_empty() {
-        group.ensure_multiline();
-    }
-}
-
-fn input(value: &Value) -> CstInputValue {
-    match value {
-        Value::Null => CstInputValue::Null,
-        Value::Bool(flag) => CstInputValue::Bool(*flag),
-        Value::Number(number) => CstInputValue::Number(number.to_string()),
-        Value::String(text) => CstInputValue::String(text.clone()),
-        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
-        Value::Object(fields) => {
-            let fields = fields.iter();
-            CstInputValue::Object(
-                fields
-                    .map(|(key, value)| (key.clone(), input(value)))
-                    .collect(),
-            )
-        }
     }
 }
 
