@@ -24,12 +24,14 @@ use kapi_store::layout::{HomeLayout, ProjectLayout, project_key};
 use kapi_sys::clock::SystemClock;
 use kapi_sys::process::{self, AncestorProcess};
 use kapi_sys::real_disk::RealDisk;
+use kapi_task::record::terms::GUARDRAILS;
 
 use crate::config::deliver::DeliverArgs;
 use crate::config::notify::NotifyArgs;
 use crate::config::{self, Config};
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
+use crate::key_files;
 use crate::ui::Ui;
 
 /// What every command stands on.
@@ -74,7 +76,7 @@ fn disk_bytes_default(home: &Path) -> Option<u64> {
 impl Context {
     /// Looks at the process once.
     pub(crate) fn new(ui: Ui) -> Result<Self, Error> {
-        let env = process::environment();
+        let mut env = process::environment();
         let internal = |what: &str, error: &dyn std::error::Error| {
             Error::new(Exit::Failed, format!("failed to {what}: {error}"))
         };
@@ -90,6 +92,7 @@ impl Context {
         let actor = actor(&env, &self_exe);
         let xdg = env.get(OsStr::new("XDG_CONFIG_HOME")).map(PathBuf::from);
         let config_path = config::person_path(&home, xdg.as_deref());
+        key_files::add(&mut env, config_path.parent())?;
         let (disk, clock) = (RealDisk, SystemClock);
         Ok(Self {
             ui,
@@ -189,7 +192,7 @@ impl Context {
         owner: &str,
     ) -> Result<(Project<'_>, GoalId), Error> {
         let (project, id) = self.find_goal(reference, owner)?;
-        self.require_own_goals(project.layout.root())?;
+        self.require_own_state(project.layout.root())?;
         let audit =
             audit_goal(&project, &id).map_err(|error| Error::engine(&error, &id.to_string()))?;
         match audit.faults.first() {
@@ -202,22 +205,15 @@ impl Context {
     }
 
     /// Refuses state that came with a repository or was left by an agent: goals in it may say that
-    /// somebody approved them, and nobody here did.
+    /// somebody approved them, and nobody here did. Loops, rules and lessons are a repository's to
+    /// bring; they approve nothing, and such a loop is triggered only once a person enables it.
     pub(crate) fn require_own_state(&self, root: &Path) -> Result<(), Error> {
-        self.require_untracked_state(root, &[])
-    }
-
-    /// Refuses the same for goals alone: loops and rules are a repository's to bring, and they approve
-    /// none. What triggers loops asks for more.
-    pub(crate) fn require_own_goals(&self, root: &Path) -> Result<(), Error> {
         let brought = [
             format!("{OWN_LOOPS}/*.md"),
             format!("{STATE_DIRECTORY}/{POLICY_FILE}"),
+            format!("{STATE_DIRECTORY}/{GUARDRAILS}/*.md"),
+            format!("{STATE_DIRECTORY}/.gitignore"),
         ];
-        self.require_untracked_state(root, &brought)
-    }
-
-    fn require_untracked_state(&self, root: &Path, brought: &[String]) -> Result<(), Error> {
         let state = format!("{STATE_DIRECTORY}/**");
         let kapi_own = HomeLayout::new(&self.home);
         if root.starts_with(kapi_own.state_dir()) {
@@ -239,7 +235,7 @@ impl Context {
                 .protected_files(&base, globs)
                 .map_err(|failure| Error::world(&failure))
         };
-        let tracked = count(&[state])?.saturating_sub(count(brought)?);
+        let tracked = count(&[state])?.saturating_sub(count(&brought)?);
         if tracked == 0 {
             return Ok(());
         }
@@ -248,8 +244,9 @@ impl Context {
             root.join(STATE_DIRECTORY).display()
         );
         Err(Error::new(Exit::Denied, text).with_hint(
-            "nobody on this machine approved them. Remove them with `git rm -r .ilchul`, \
-             commit, and start your own.",
+            "nobody on this machine approved them. Remove them with `git rm -r .ilchul`, and commit; \
+             only `.ilchul/loops`, `.ilchul/guardrails` and `.ilchul/policy.yaml` belong to a \
+             repository.",
         ))
     }
 

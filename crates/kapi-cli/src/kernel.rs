@@ -5,18 +5,22 @@
 
 pub(crate) mod foreground;
 pub(crate) mod listening;
+mod missing_agents;
 mod owned;
 pub(crate) mod performing;
+mod retention;
 mod task_store;
 pub(crate) mod terms;
+mod transcripts;
 pub(crate) mod workers;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use kapi_core::actor::Actor;
-use kapi_core::state_directory::STATE_DIRECTORY;
+use kapi_core::state_directory::{OWN_LOOPS, STATE_DIRECTORY};
 use kapi_core::task_id::KernelTaskId;
+use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_goal::record::project::Project;
 use kapi_store::error::StoreError;
 use kapi_sys::clock::Clock as _;
@@ -33,14 +37,18 @@ use kapi_task::record::queue::Queue;
 use kapi_task::record::store::KernelStore;
 use kapi_task::record::terms::KernelTerms;
 use kapi_task::record::{definition_file, policy_file, profile_file};
+use kapi_task::rules::definition::Definition;
+use kapi_task::rules::definition::trigger::LoopTrigger;
 use kapi_task::rules::denied::KernelDenial;
 use kapi_task::rules::policy::Policy;
 use kapi_task::rules::request::TaskOrigin;
 use kapi_task::rules::task::KernelTask;
-use kapi_task::rules::task_terms::Priority;
+use kapi_task::rules::task_terms::{Priority, TaskBudget};
 
 use crate::config::Config;
 use crate::context::Context;
+use crate::contract::participants;
+use crate::contract::participants::CountedLimits;
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
 use crate::kernel::task_store::TaskStoreSource;
@@ -192,7 +200,35 @@ impl<'a> ProjectKernel<'a> {
     /// Reads the loops of the project as their files are now.
     pub(crate) fn loops(&self) -> LoopCatalog {
         let root = self.project.layout.root();
-        definition_file::discover(root, start(self.context, root))
+        let mut found = definition_file::discover(root, start(self.context, root));
+        self.mark_tracked(&mut found);
+        found
+    }
+
+    /// Notes which loops may have come with the repository.
+    fn mark_tracked(&self, found: &mut LoopCatalog) {
+        let is_own = |definition: &&mut Definition| {
+            let triggers_itself = definition.trigger != LoopTrigger::Manual;
+            triggers_itself && definition.source.file.starts_with(OWN_LOOPS)
+        };
+        let own: Vec<&mut Definition> = found.definitions.iter_mut().filter(is_own).collect();
+        if own.is_empty() {
+            return;
+        }
+        let grants = self.context.grants(self.config);
+        let survey = RepositorySurvey::of(&grants, self.project.layout.root());
+        let base = survey
+            .as_ref()
+            .ok()
+            .and_then(|survey| survey.base("HEAD").ok());
+        let (Ok(survey), Some(base)) = (survey, base) else {
+            // Without a repository or a commit nothing can have come with it.
+            return;
+        };
+        for definition in own {
+            let files = survey.protected_files(&base, &[definition.source.file.clone()]);
+            definition.source.is_tracked = files.is_ok_and(|count| count > 0);
+        }
     }
 
     /// Returns the memory of lessons.
@@ -216,9 +252,10 @@ impl<'a> ProjectKernel<'a> {
             local_times: &local_times,
             terms: &self.terms,
             is_unattended: true,
-            base: &|| {
+            base: &|named| {
                 let grants = self.context.grants(self.config);
-                travel::offer_base(&grants, self.project.layout.root(), &self.store)
+                let root = self.project.layout.root();
+                travel::offer_base(&grants, root, &self.store, named)
             },
         })
     }
@@ -243,6 +280,26 @@ impl<'a> ProjectKernel<'a> {
         }
     }
 
+    /// Refuses limits of money and tokens that nobody could measure for the agent of a request.
+    pub(crate) fn check_limits(
+        &self,
+        backend: Option<&String>,
+        profile: &AgentProfile,
+        budget: &TaskBudget,
+    ) -> Result<(), Error> {
+        let agent = backend.or(profile.backend.as_ref());
+        let Some(agent) = agent.or(self.terms.default_backend.as_ref()) else {
+            return Ok(());
+        };
+        let limits = CountedLimits {
+            money: budget.usd_micros.is_some(),
+            tokens: budget.tokens.is_some(),
+            instead_of_money: "`--tokens` or `--time`",
+            instead_of_tokens: "`--time`",
+        };
+        participants::check_uncounted(self.context, self.config, agent, &limits)
+    }
+
     /// Returns the profile with a name, or the default one.
     pub(crate) fn profile(&self, name: Option<&str>) -> Result<&AgentProfile, Error> {
         let name = name.unwrap_or(&self.terms.default_agent);
@@ -263,6 +320,26 @@ pub(crate) fn with<T>(
     then: impl FnOnce(&ProjectKernel<'_>) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let root = root(context)?;
+    let project = context.project(&root, owner);
+    let config = context.config(Some(project.layout.root()))?;
+    then(&ProjectKernel::new(context, &project, &config)?)
+}
+
+/// Does the same where there may be no project yet: the directory at hand becomes one.
+pub(crate) fn with_here<T>(
+    context: &Context,
+    owner: &str,
+    then: impl FnOnce(&ProjectKernel<'_>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    // Nobody means their whole home, or the machine.
+    let is_wide = context.home.starts_with(&context.cwd);
+    let root = root(context).or_else(|error| {
+        if is_wide {
+            Err(error)
+        } else {
+            Ok(context.cwd.clone())
+        }
+    })?;
     let project = context.project(&root, owner);
     let config = context.config(Some(project.layout.root()))?;
     then(&ProjectKernel::new(context, &project, &config)?)

@@ -44,6 +44,7 @@ mod help;
 mod hook;
 mod inner;
 mod kernel;
+mod key_files;
 mod live_view;
 mod modes;
 mod naming;

@@ -95,6 +95,8 @@ pub enum TargetKind {
     HiddenChecks,
     /// Objects that sandboxes were lent; [`stores::remove`] removes those of a project.
     Objects,
+    /// The branch of a task; whoever knows tasks removes it.
+    Branch,
     /// A container whose launcher was killed; its path is podman's id of it.
     Container,
 }
@@ -376,7 +378,7 @@ pub fn clean(
         | TargetKind::Container => true,
         // Those of no project are of a repository that is gone.
         TargetKind::Objects => thing.project.is_none(),
-        TargetKind::Goal | TargetKind::Workflow => false,
+        TargetKind::Goal | TargetKind::Workflow | TargetKind::Branch => false,
     };
     let going = things
         .iter()
@@ -420,6 +422,7 @@ fn remove_thing(
         | TargetKind::Workflow
         | TargetKind::HiddenChecks
         | TargetKind::Objects
+        | TargetKind::Branch
         | TargetKind::Container => 1,
         TargetKind::Logs => 2,
     });
@@ -457,6 +460,7 @@ fn remove_thing(
         | TargetKind::Workflow
         | TargetKind::HiddenChecks
         | TargetKind::Objects
+        | TargetKind::Branch
         | TargetKind::Container => Vec::new(),
         TargetKind::Remains => {
             owned_dir::wipe(&location.dir()).map_err(|error| LaunchError::failed(&error))?;

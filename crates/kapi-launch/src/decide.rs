@@ -93,7 +93,7 @@ pub(crate) fn holds_work(earlier: &SandboxRecord, location: &SandboxPaths) -> bo
 }
 
 /// Tells whether a launch that was cut off had moved its branch already: then all is in there.
-fn is_published(earlier: &SandboxRecord, repo: Option<&RepositorySession>) -> bool {
+pub(crate) fn is_published(earlier: &SandboxRecord, repo: Option<&RepositorySession>) -> bool {
     let (LaunchState::Running, Some(branch), Some(repo)) = (earlier.state, &earlier.branch, repo)
     else {
         return false;

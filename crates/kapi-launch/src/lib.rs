@@ -4,10 +4,12 @@
 //! pushes. Every sandbox has a directory of its own below `~/.ilchul/sandboxes`, whose record says
 //! what it is. Knows nothing of command lines.
 
+pub mod adopt;
 pub mod booked;
 pub mod bounds;
 pub mod clean;
 pub mod context;
+pub mod ended;
 pub mod enter;
 pub mod error;
 pub mod event;
@@ -23,6 +25,7 @@ pub mod record;
 pub mod run;
 
 pub mod head_view;
+pub mod pruned;
 pub mod reduce;
 pub mod remains;
 
@@ -38,6 +41,5 @@ mod patterns;
 mod ports;
 mod prepare;
 mod progress;
-mod pruned;
 mod removal;
 mod shown;

@@ -17,7 +17,7 @@ use kapi_sys::real_disk::RealDisk;
 use super::error::{LaunchError, LaunchErrorKind};
 use super::event::{LaunchEvent, LaunchHistory, LaunchMachine};
 use super::paths::SandboxPaths;
-use super::record::SandboxRecord;
+use super::record::{LaunchState, SandboxRecord};
 
 /// What other processes are told about who holds the log's lock.
 const OWNER: &str = "kapi launch";
@@ -108,6 +108,23 @@ pub(crate) fn run_over(
         files: files.map_err(|error| LaunchError::failed(&error))?,
         used,
     })
+}
+
+/// Puts on record that a launch has ended, and what its run left.
+pub(crate) fn end(
+    location: &SandboxPaths,
+    mut sandbox: SandboxRecord,
+    used: Usage,
+    now_ms: i64,
+) -> Result<SandboxRecord, LaunchError> {
+    sandbox.state = LaunchState::Finished;
+    sandbox.updated_at_ms = now_ms;
+    let over = run_over(location, &sandbox.launches.to_string(), used)?;
+    let ended = LaunchEvent::Ended {
+        sandbox: Box::new(sandbox.clone()),
+    };
+    record(location, now_ms, &[over, ended])?;
+    Ok(sandbox)
 }
 
 /// Checks the log of a sandbox, its file and the files of its runs; `None` where it has no log.

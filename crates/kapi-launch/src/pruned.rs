@@ -1,9 +1,11 @@
-//! Saying that the runs of a task's sandbox are removed because a person asked, before they are.
+//! Saying that the runs of a task's sandbox are removed because a person asked or set a limit, before
+//! they are.
 //!
 //! An audit compares runs of tasks with the kernel's log; without this it would miss them.
 
 use std::path::Path;
 
+use kapi_git::owned_dir;
 use kapi_machine::evidence::pruned::{PruneLog, PrunedRuns};
 use kapi_sys::clock::{Clock as _, SystemClock};
 use kapi_sys::real_disk::RealDisk;
@@ -34,4 +36,22 @@ pub(crate) fn record<'a>(
     };
     let recorded = log.record(&pruned, SystemClock.now_ms());
     recorded.map_err(|error| LaunchError::failed(&error))
+}
+
+/// Removes sandboxes that hold nothing but runs; one that somebody uses now stays.
+///
+/// # Errors
+/// When the disk refuses.
+pub fn remove(state_dir: &Path, locations: &[&SandboxPaths]) -> Result<(), LaunchError> {
+    let mut held = Vec::new();
+    for location in locations {
+        if let Ok(lock) = location.hold("kapi cleanup") {
+            held.push((*location, lock));
+        }
+    }
+    record(state_dir, held.iter().map(|(location, _)| *location))?;
+    for (location, _lock) in &held {
+        owned_dir::wipe(&location.dir()).map_err(|error| LaunchError::failed(&error))?;
+    }
+    Ok(())
 }

@@ -5,7 +5,8 @@
 
 use kapi_core::agent_end::AgentEnd;
 use kapi_core::usage::Usage;
-use kapi_git::layer::walk;
+use kapi_git::layer::lower::LowerStack;
+use kapi_git::layer::{Layer, walk};
 use kapi_machine::watch::{Activity, RoomQuery};
 use kapi_run::host_grants::HostGrants;
 use kapi_run::repository_session::RepositorySession;
@@ -26,9 +27,9 @@ use super::inputs::LaunchInputs;
 use super::limits::LimitedUse;
 use super::plan::{Conduct, LaunchPlan, Push};
 use super::prepare::ReadyWorkspace;
-use super::record::{LaunchState, SandboxRecord, WorkState, WorkspaceKind};
+use super::record::{SandboxRecord, WorkState, WorkspaceKind};
 use super::shown::included;
-use super::{agent, decide, enter, finish, log, prepare, progress};
+use super::{agent, decide, ended, enter, finish, log, prepare, progress};
 
 /// The exit code of a launch whose agent did well and whose work could not be kept or pushed.
 const OURS_FAILED: i32 = 4;
@@ -330,16 +331,23 @@ fn perform(
             record.error = Some(error.message.clone());
             record.error_class = Some(ErrorClass::Kapi);
             record.advice.clone_from(&error.hint);
-            end(launch, record, Usage::ZERO)?;
+            log::end(&plan.location, record, Usage::ZERO, stage.clock.now_ms())?;
             return Err(error);
         }
     };
     reported(writer, StatusPhase::Running, 90, "The agent has finished")?;
     let mut launched = conclude(&ended, record);
-    if let Some(met) = used.met(&launched.usage) {
-        launched.met_limit(&met);
+    let met = used.met(&launched.usage);
+    if let Some(met) = &met {
+        launched.met_limit(met);
     }
-    let kept = keep(launch, repo, &ready, &mut launched);
+    let noted = match plan.conduct {
+        Conduct::Headless if met.is_none() => {
+            ended::note(&plan.location, &launched.record, &ended)
+        }
+        Conduct::Headless | Conduct::Interactive => Ok(()),
+    };
+    let kept = noted.and_then(|()| keep(launch, repo, &ready, &mut launched));
     if let Err(error) = kept {
         if launched.exit_code == 0 {
             launched.exit_code = OURS_FAILED;
@@ -353,28 +361,12 @@ fn perform(
     record.error_class = class;
     record.advice = launched.error.as_ref().and_then(|error| error.hint.clone());
     record.n_changed = launched.changed.len();
-    launched.record = end(launch, record.clone(), launched.usage)?;
+    let now_ms = stage.clock.now_ms();
+    launched.record = log::end(&plan.location, record.clone(), launched.usage, now_ms)?;
     Ok(launched)
 }
 
-/// Puts on record that a launch has ended, and what its run left.
-fn end(
-    launch: &ActiveLaunch<'_>,
-    mut record: SandboxRecord,
-    used: Usage,
-) -> Result<SandboxRecord, LaunchError> {
-    let ActiveLaunch { plan, stage, .. } = *launch;
-    record.state = LaunchState::Finished;
-    record.updated_at_ms = stage.clock.now_ms();
-    let over = log::run_over(&plan.location, &record.launches.to_string(), used)?;
-    let ended = LaunchEvent::Ended {
-        sandbox: Box::new(record.clone()),
-    };
-    log::record(&plan.location, record.updated_at_ms, &[over, ended])?;
-    Ok(record)
-}
-
-fn conclude(ended: &AgentEnding, mut record: SandboxRecord) -> LaunchResult {
+pub(crate) fn conclude(ended: &AgentEnding, mut record: SandboxRecord) -> LaunchResult {
     record.grade.clone_from(&ended.grade);
     let error = ended.error.as_ref().map(|message| LaunchError {
         kind: LaunchErrorKind::Failed,
@@ -417,7 +409,10 @@ fn keep(
         kapi_run::failure::file("remove the progress file in", &ready.written, &error)
     })?;
     let (Some(repo), Some(_)) = (repo, &launched.record.branch) else {
-        return list(ready, launched);
+        return match &ready.layer {
+            Some(layer) => list(layer, &ready.lower, launched),
+            None => Ok(()),
+        };
     };
     reported(writer, StatusPhase::Committing, 92, "Committing")?;
     let now_ms = stage.clock.now_ms();
@@ -476,11 +471,13 @@ fn keep(
     Ok(())
 }
 
-fn list(ready: &ReadyWorkspace, launched: &mut LaunchResult) -> Result<(), LaunchError> {
-    let Some(layer) = &ready.layer else {
-        return Ok(());
-    };
-    let walk = walk::walk(layer, &ready.lower).map_err(|error| LaunchError::failed(&error))?;
+/// Lists what a layer holds over what is below it.
+pub(crate) fn list(
+    layer: &Layer,
+    lower: &LowerStack,
+    launched: &mut LaunchResult,
+) -> Result<(), LaunchError> {
+    let walk = walk::walk(layer, lower).map_err(|error| LaunchError::failed(&error))?;
     launched.changed = super::merge::changed_of(&walk);
     launched.left_out = super::merge::left_out_of(&walk);
     launched.record.work = if launched.changed.is_empty() {

@@ -11,6 +11,7 @@ use kapi_agent::agent::AgentKind;
 use kapi_agent::launch::tools::Tools;
 use kapi_agent::launch::upstream::GatewayAddress;
 use kapi_agent::launch::{self, AgentLaunch, AgentTurn, HostEnvironment, LaunchPurpose};
+use kapi_agent::manifest::manifest;
 use kapi_agent::settings::AgentSettings;
 use kapi_agent::stream::{StreamEvent, StreamParser, is_session_lost};
 use kapi_core::agent_end::{AgentEnd, AgentRun};
@@ -379,6 +380,24 @@ pub fn check_agent(
             .map_err(|error| failure::sandbox(&error))?;
     }
     Ok(checked)
+}
+
+/// Returns the built-in agents that can work here: installed, and with credentials.
+#[must_use]
+pub fn able(grants: &HostGrants, level: SandboxLevel) -> Vec<&'static str> {
+    let names = manifest().iter().map(|agent| agent.name);
+    names
+        .filter(|name| check_agent(grants, name, level).is_ok())
+        .collect()
+}
+
+/// Returns the agent that works on tasks where nobody named one: Pi, as the specification of loops has
+/// it, where it can work here, and otherwise the first that can.
+#[must_use]
+pub fn default_agent(grants: &HostGrants, level: SandboxLevel) -> Option<&'static str> {
+    let able = able(grants, level);
+    let pi = able.iter().find(|name| **name == AgentKind::Pi.name());
+    pi.or(able.first()).copied()
 }
 
 /// Returns how an agent would be started, with nothing to do.

@@ -16,19 +16,23 @@ mod look;
 mod loop_run;
 mod prompt;
 mod proof;
+mod resume;
 pub mod ruling;
 mod setup;
 
 pub mod capacity;
 pub mod events;
 pub mod leavings;
+pub mod retention;
 pub mod travel;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::task_id::KernelTaskId;
+use kapi_core::text::counted;
 use kapi_goal::record::project::Project;
 use kapi_launch::paths::{SandboxId, Sandboxes};
 use kapi_machine::evidence::hash_run;
@@ -40,7 +44,7 @@ use crate::perform::agent::AttemptRun;
 use crate::perform::attempt::TaskAttempt;
 use crate::perform::capacity::MachineCapacity;
 use crate::perform::prompt::PromptParts;
-use crate::perform::proof::{AttemptWork, ProvedWork, TaskProver};
+use crate::perform::proof::{AttemptWork, TaskProver};
 use crate::record::error::KernelError;
 use crate::record::queue::Queue;
 use crate::record::store::KernelStore;
@@ -48,7 +52,9 @@ use crate::record::terms::KernelTerms;
 use crate::record::worker::LeaseHandle;
 use crate::rules::condition::ConditionVerdict;
 use crate::rules::goal_drive::GoalDrive;
-use crate::rules::task::{AttemptReport, End, FailureKind, KernelTask};
+use crate::rules::task::{
+    AttemptChanges, AttemptReport, End, FailureKind, KernelTask, LoopPhase, PhaseStatus,
+};
 
 /// Drives the goal of a task to its rest.
 pub type DriveGoal<'a> =
@@ -93,6 +99,15 @@ pub struct PerformerSettings {
     pub is_unattended: bool,
 }
 
+/// A task whose agent has ended.
+struct ExecutedTask<'a> {
+    report: AttemptReport,
+    /// Proves its work, where it has checks.
+    prover: Option<TaskProver<'a>>,
+    /// What its checks show where its work began.
+    baseline: Option<VerifyReport>,
+}
+
 impl Performer<'_> {
     /// Performs one attempt of a task to its end, then takes away what killed ones before it left.
     ///
@@ -106,6 +121,13 @@ impl Performer<'_> {
         if let Err(lack) = travel::arrive(self, task) {
             return set_back(handle, lack);
         }
+        let runs_agent =
+            resume::executed(task).is_none() && !resume::is_unrecorded(self, task, handle);
+        let before = if runs_agent {
+            leavings::before(self, task, handle)
+        } else {
+            None
+        };
         let mut report = allowance::within(task, handle, |allowance| {
             let attempt = TaskAttempt {
                 task,
@@ -117,8 +139,11 @@ impl Performer<'_> {
                 None => self.single(attempt).unwrap_or_else(AttemptReport::of),
             }
         });
-        leavings::after(self, task, handle, &mut report);
-        if let Err(lack) = self.record_run(task, handle) {
+        let after = leavings::after(self, task, handle);
+        for text in before.into_iter().chain(after) {
+            leavings::tell(&mut report, &text);
+        }
+        if let Err(lack) = self.record_runs(task, handle, &report.work) {
             return set_back(handle, lack);
         }
         if report.end == End::Cancelled {
@@ -151,7 +176,36 @@ impl Performer<'_> {
         }
     }
 
+    /// Goes through the phases that are left of a task that is no loop's.
     fn single(&self, attempt: TaskAttempt<'_>) -> Result<AttemptReport, End> {
+        let task = attempt.task;
+        let executed = match resume::executed(task) {
+            Some(report) if task.phase().is_none() => return Ok(report.clone()),
+            Some(report) => self.to_verify(attempt, report.clone())?,
+            None => self.execute(attempt)?,
+        };
+        let mut report = executed.report;
+        if let (End::Completed, Some(prover)) = (&report.end, &executed.prover) {
+            let proved = prover.prove(left(&report), executed.baseline.as_ref());
+            let (status, detail) = match &proved {
+                Ok(_) => (PhaseStatus::Ok, None),
+                Err(end) => (PhaseStatus::Error, Some(loop_run::end_words(end))),
+            };
+            match proved {
+                Ok(proof) => proof.record(&mut report.work),
+                Err(End::Cancelled) => return Err(End::Cancelled),
+                Err(end) => report.end = with_left(end, &report.work),
+            }
+            self.note(attempt, LoopPhase::Evaluate, (status, detail), &report)?;
+        }
+        if report.work.branch.is_none() {
+            report.work.commit = None;
+        }
+        Ok(report)
+    }
+
+    /// Runs the agent, unless an earlier attempt's has ended, and records what came of it.
+    fn execute<'a>(&'a self, attempt: TaskAttempt<'a>) -> Result<ExecutedTask<'a>, End> {
         let task = attempt.task;
         let setup = setup::resolve(self, task)?;
         let words = PromptParts {
@@ -160,40 +214,121 @@ impl Performer<'_> {
             checks: &task.request.verify,
         };
         let ruling = ruling::ask(self, task, &setup, words.prompt)?;
-        let prover = match task.request.verify.as_slice() {
-            [] => None,
-            _ => Some(TaskProver::open(self, attempt)?),
-        };
-        let baseline = prover.as_ref().map(TaskProver::baseline).transpose()?;
-        let mut ran = agent::run(self, attempt, &setup, &ruling, &words)?;
-        if let (End::Completed, Some(prover)) = (&ran.end, &prover) {
-            let baseline = baseline.as_ref().and_then(Option::as_ref);
-            match verify(&ran, prover, baseline) {
-                Ok(proof) => proof.record(&mut ran.work),
-                Err(end) => ran.end = end,
-            }
+        if let Some(ran) = resume::adopted(self, attempt, &setup, &ruling) {
+            let report = self.executed(attempt, ran)?;
+            return self.to_verify(attempt, report);
         }
-        Ok(report(ran))
+        let prover = self.prover(attempt)?;
+        let baseline = prover.as_ref().map(TaskProver::baseline).transpose()?;
+        let ran = agent::run(self, attempt, &setup, &ruling, &words)?;
+        Ok(ExecutedTask {
+            report: self.executed(attempt, ran)?,
+            prover,
+            baseline: baseline.flatten(),
+        })
     }
 
-    /// Records what the attempt's runs wrote, now that nobody writes to them any more.
-    fn record_run(&self, task: &KernelTask, handle: &LeaseHandle<'_>) -> Result<(), String> {
-        // An attempt without a sandbox has no files either.
-        let Ok(id) = Self::sandbox_id(task, handle) else {
-            return Ok(());
-        };
-        let location = self
-            .setting
-            .sandboxes
-            .location(&self.setting.project_key, &id);
-        let files = hash_run(self.project.disk, &location.runs());
-        let files =
-            files.map_err(|error| format!("failed to {}", kapi_run::failure::chain(&error)))?;
-        if files.is_empty() {
-            return Ok(());
+    /// Returns what an earlier attempt's agent did, ready to be verified.
+    fn to_verify<'a>(
+        &'a self,
+        attempt: TaskAttempt<'a>,
+        report: AttemptReport,
+    ) -> Result<ExecutedTask<'a>, End> {
+        let prover = self.prover(attempt)?;
+        let baseline = prover
+            .as_ref()
+            .map(|prover| prover.baseline_of(left(&report)));
+        let baseline = baseline.transpose()?.flatten();
+        Ok(ExecutedTask {
+            report,
+            prover,
+            baseline,
+        })
+    }
+
+    fn prover<'a>(&'a self, attempt: TaskAttempt<'a>) -> Result<Option<TaskProver<'a>>, End> {
+        match attempt.task.request.verify.as_slice() {
+            [] => Ok(None),
+            _ => TaskProver::open(self, attempt).map(Some),
         }
-        let recorded = handle.record_run(id.as_str(), files);
-        recorded.map_err(|_| "the output of its run could not be recorded".to_owned())
+    }
+
+    /// Records that an agent has ended, so that nobody runs it again.
+    fn executed(&self, attempt: TaskAttempt<'_>, ran: AttemptRun) -> Result<AttemptReport, End> {
+        let TaskAttempt { task, handle, .. } = attempt;
+        let sandbox = ran.sandbox;
+        let mut report = AttemptReport::of(ran.end);
+        report.output = ran.output;
+        report.work = ran.work;
+        // Where nothing was changed, what it looked at is what the checks look at.
+        report.work.commit = report.work.commit.or(ran.start);
+        if report.end != End::Completed {
+            return Ok(report);
+        }
+        // The phase after this one may be another machine's.
+        if let Err(lack) = travel::depart(self, task, report.work.commit.as_deref()) {
+            handle.set_back(lack);
+            return Err(End::Cancelled);
+        }
+        let n_files = counted(report.work.n_files, "file");
+        self.note(
+            attempt,
+            LoopPhase::Execute,
+            (PhaseStatus::Ok, Some(n_files)),
+            &report,
+        )?;
+        if let Some(sandbox) = sandbox {
+            sandbox.tidy(self, task.id);
+        }
+        Ok(report)
+    }
+
+    fn note(
+        &self,
+        attempt: TaskAttempt<'_>,
+        phase: LoopPhase,
+        ended: loop_run::Ended,
+        report: &AttemptReport,
+    ) -> Result<(), End> {
+        let (status, detail) = ended;
+        let detail = detail.map(|text| loop_run::detail_line(&text));
+        let recorded = attempt
+            .handle
+            .end_phase(phase, status, detail, Some(report));
+        // Somebody else has the task: nothing that is said here counts.
+        recorded.map_err(|_| End::Cancelled)
+    }
+
+    /// Records what the attempt's runs wrote, and those of the attempt whose work it took over, now
+    /// that nobody writes to them any more.
+    fn record_runs(
+        &self,
+        task: &KernelTask,
+        handle: &LeaseHandle<'_>,
+        work: &AttemptChanges,
+    ) -> Result<(), String> {
+        // An attempt without a sandbox has no files either.
+        let own = Self::sandbox_id(task, handle).ok();
+        let taken = work
+            .run
+            .as_deref()
+            .and_then(|run| SandboxId::parse(run).ok());
+        let ids: BTreeSet<SandboxId> = own.into_iter().chain(taken).collect();
+        for id in ids {
+            let location = self
+                .setting
+                .sandboxes
+                .location(&self.setting.project_key, &id);
+            let files = hash_run(self.project.disk, &location.runs());
+            let files =
+                files.map_err(|error| format!("failed to {}", kapi_run::failure::chain(&error)))?;
+            if files.is_empty() {
+                continue;
+            }
+            let recorded = handle.record_run(id.as_str(), files);
+            recorded.map_err(|_| "the output of its run could not be recorded".to_owned())?;
+        }
+        Ok(())
     }
 
     /// Returns the name of the sandbox of an attempt.
@@ -216,22 +351,12 @@ impl Performer<'_> {
     }
 }
 
-/// Proves the verify commands of a request on what its agent left.
-fn verify(
-    ran: &AttemptRun,
-    prover: &TaskProver<'_>,
-    baseline: Option<&VerifyReport>,
-) -> Result<ProvedWork, End> {
-    let left = AttemptWork {
-        branch: ran.work.branch.as_deref(),
-        commit: ran.commit(),
-    };
-    prover.prove(left, baseline).map_err(|end| match end {
-        End::Failed(failure) if failure.kind == FailureKind::BudgetSpent => {
-            with_left(End::Failed(failure), ran)
-        }
-        end => end,
-    })
+/// Returns where the work is that a report tells of.
+fn left(report: &AttemptReport) -> AttemptWork<'_> {
+    AttemptWork {
+        branch: report.work.branch.as_deref(),
+        commit: report.work.commit.as_deref(),
+    }
 }
 
 /// Returns the transcript of an attempt, which [`crate::rules::task::AttemptChanges::run`] names.
@@ -248,17 +373,12 @@ fn set_back(handle: &LeaseHandle<'_>, lack: String) -> AttemptReport {
     AttemptReport::of(End::Cancelled)
 }
 
-/// Says with a bad end where the work is that there is all the same.
-fn with_left(mut end: End, ran: &AttemptRun) -> End {
-    if let End::Failed(failure) = &mut end {
-        failure.message.push_str(&ran.left);
+/// Says where the work is that there is all the same, of an attempt that used up its budget.
+fn with_left(mut end: End, work: &AttemptChanges) -> End {
+    if let End::Failed(failure) = &mut end
+        && failure.kind == FailureKind::BudgetSpent
+    {
+        failure.message.push_str(&work.left());
     }
     end
-}
-
-fn report(ran: AttemptRun) -> AttemptReport {
-    let mut report = AttemptReport::of(ran.end);
-    report.output = ran.output;
-    report.work = ran.work;
-    report
 }

@@ -1,5 +1,6 @@
 //! `kapi cleanup`: removes sandboxes that hold nothing any more, and says why others stay.
 
+mod tasks;
 mod workflows;
 
 use std::fs;
@@ -20,6 +21,7 @@ use kapi_store::layout::{HomeLayout, project_key};
 use kapi_sys::clock::Clock as _;
 use serde::Serialize;
 
+use self::tasks::TaskFiles;
 use super::launch::is_json;
 use super::sandbox::grants;
 use crate::amount;
@@ -49,7 +51,7 @@ pub(crate) struct Args {
     /// Also remove the build caches of removed sandboxes
     #[arg(long)]
     volumes: bool,
-    /// Also remove the transcripts of kept sandboxes
+    /// Also remove the transcripts of kept sandboxes and ended tasks
     #[arg(long)]
     logs: bool,
     /// Skip the confirmation for sandboxes that hold work
@@ -96,12 +98,16 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         .filter_map(|one| Some((stores::survey(&grants, &sandboxes, &plan, one)?, one)))
         .collect();
     things.extend(objects.iter().map(|(thing, _)| thing.clone()));
+    let root = root(context, args)?;
+    let tasks = TaskFiles::find(context, args, &root, plan.used_before_ms)?;
+    let told = [&things[..], &tasks.targets(&root)].concat();
     if args.dry_run {
-        show(context, args, &things, &CleanReport::default());
+        show(context, args, &told, &CleanReport::default());
         return Ok(Exit::Success);
     }
     confirm(context, args, &things)?;
     let mut cleaned = clean::clean(&grants, &sandboxes, &plan, &things);
+    tasks.remove(context, &root, &mut cleaned)?;
     for thing in &things {
         let goal = goals.iter().find(|goal| goal.name == thing.name);
         if let (TargetKind::Goal | TargetKind::Workflow, CleanAction::Goes(_), Some(goal)) =
@@ -122,7 +128,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             Err(error) => cleaned.failed.push((thing.clone(), error)),
         }
     }
-    show(context, args, &things, &cleaned);
+    show(context, args, &told, &cleaned);
     Ok(if cleaned.failed.is_empty() {
         Exit::Success
     } else {
@@ -357,6 +363,7 @@ fn view(thing: &CleanTarget, error: Option<String>) -> ThingView {
             TargetKind::Container => "container",
             TargetKind::HiddenChecks => "hidden checks",
             TargetKind::Objects => "objects",
+            TargetKind::Branch => "branch",
         },
         name: thing.name.clone(),
         project: thing

@@ -96,7 +96,7 @@ fn goal(context: &Context, reference: Option<&str>, flags: &DeliverArgs) -> Resu
         matches!(status, GoalStatus::Done | GoalStatus::Unverified)
     })?;
     let root = picked.project.layout.root().to_path_buf();
-    context.require_own_goals(&root)?;
+    context.require_own_state(&root)?;
     let config = context.config(Some(&root))?;
     let site = DeliverySite {
         context,

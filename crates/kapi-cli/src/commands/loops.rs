@@ -13,7 +13,7 @@ mod policy;
 mod run;
 mod show;
 mod status;
-mod switch;
+pub(crate) mod switch;
 mod wall;
 
 use kapi_core::task_id::LoopName;
@@ -87,6 +87,6 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 }
 
 /// Reads a loop's name for clap.
-fn parse(text: &str) -> Result<LoopName, String> {
+pub(crate) fn parse(text: &str) -> Result<LoopName, String> {
     LoopName::parse(text).map_err(|error| error.rule.to_owned())
 }

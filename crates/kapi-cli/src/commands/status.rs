@@ -359,6 +359,11 @@ fn nothing(context: &Context, launches: Vec<LaunchRow>, all: bool) -> Exit {
                 return Exit::Success;
             }
             context.ui.line("There are no goals and no workflows here.");
+            let root = crate::kernel::root(context);
+            if root.is_ok_and(|root| root.join(".ilchul/kernel").is_dir()) {
+                let text = "Tasks and loops are in `kapi task list` and `kapi loop list`.";
+                context.ui.line(text);
+            }
             context
                 .ui
                 .line("Start a goal with `kapi run \"<task>\" --verify \"<command>\"`.");

@@ -6,6 +6,7 @@
 
 mod board;
 mod calls;
+mod missed_times;
 mod service;
 mod supervisor;
 mod tasks;
@@ -17,13 +18,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use kapi_core::state_directory::STATE_DIRECTORY;
-use kapi_core::task_id::KernelTaskId;
+use kapi_core::task_id::{KernelTaskId, LoopName};
 use kapi_machine::watch::Activity;
 use kapi_sys::signal::Interrupts;
 use kapi_task::rules::task_state::KernelTaskState;
 use serde_json::json;
 
 use crate::commands::dashboard::alive::AliveSource;
+use crate::commands::loops;
+use crate::commands::up::missed_times::MissedTimes;
 use crate::commands::up::supervisor::{Supervisor, SupervisorLimits, SupervisorTally};
 use crate::commands::up::tasks::{Floor, Tasks};
 use crate::config::notify::NotifyArgs;
@@ -49,6 +52,15 @@ pub(crate) struct Args {
     /// Do everything that is due, then exit; for cron and CI
     #[arg(long)]
     once: bool,
+    /// Adopt a restored queue and make up for missed schedules
+    ///
+    /// For runners that keep nothing between two runs but a restored .ilchul directory. A loop that
+    /// would skip what it missed runs once for it.
+    #[arg(long, requires = "once")]
+    restored: bool,
+    /// Enable a loop's triggers first (repeatable)
+    #[arg(long, value_name = "LOOP", value_parser = loops::parse)]
+    enable_loop: Vec<LoopName>,
     /// Task store: 'files', or NATS servers as 'nats://host:port,…'
     #[arg(long, value_name = "STORE")]
     store: Option<String>,
@@ -81,10 +93,20 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let project = context.project(&root, "kapi up");
     let config = context.config(Some(project.layout.root()))?;
     let kernel = ProjectKernel::new(context, &project, &config)?;
-    if !kernel.store.is_shared() {
-        require_something(context, &root)?;
+    if !kernel.store.is_shared() && !has_something(context, &root) {
+        let text = format!("there are no goals, tasks or loops in {}", root.display());
+        if args.once {
+            return Err(Error::new(Exit::NotFound, text).with_hint(
+                "start with `kapi run \"<task>\" --verify \"<command>\"` or `kapi loop init`.",
+            ));
+        }
+        context.ui.say(&format!("Waiting: {text} yet."));
+    }
+    if args.restored {
+        kernel.adopt()?;
     }
     kernel.prepare()?;
+    loops::switch::enable(&kernel, &args.enable_loop)?;
     let interrupts = interrupts()?;
     let shop = threads::Shop {
         context,
@@ -113,6 +135,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         has_capacity: &|n_jobs| capacity.has_capacity(n_jobs),
         has_woken: &has_woken,
         ring: &ring,
+        missed: if args.restored {
+            MissedTimes::MadeUp
+        } else {
+            MissedTimes::AsDefined
+        },
         slots: args.tasks.map_or(
             usize::try_from(kernel.terms.project_max).unwrap_or(usize::MAX),
             usize::from,
@@ -142,8 +169,8 @@ fn sweep(context: &Context, performer: &Performing<'_>, interrupts: &Interrupts)
     }
 }
 
-/// Refuses a project where there is nothing to supervise.
-fn require_something(context: &Context, root: &Path) -> Result<(), Error> {
+/// Tells whether there is anything to supervise in a project yet.
+fn has_something(context: &Context, root: &Path) -> bool {
     let state = root.join(STATE_DIRECTORY);
     let is_there = [
         state.join("goals"),
@@ -157,12 +184,7 @@ fn require_something(context: &Context, root: &Path) -> Result<(), Error> {
         .ancestors()
         .take_while(|dir| dir.starts_with(root))
         .any(|dir| dir.join(".pi/loops").is_dir());
-    if is_there || has_loops {
-        return Ok(());
-    }
-    let text = format!("there are no goals, tasks or loops in {}", root.display());
-    Err(Error::new(Exit::NotFound, text)
-        .with_hint("start with `kapi run \"<task>\" --verify \"<command>\"` or `kapi loop init`."))
+    is_there || has_loops
 }
 
 fn exit_of(tally: &SupervisorTally, is_interrupted: bool) -> Exit {

@@ -27,6 +27,9 @@ const TASKS_MAX: u32 = 1_000_000;
 /// The most tokens of a prompt that guardrails may take.
 const GUARDRAIL_TOKENS_MAX: u32 = 20_000;
 
+/// The most days, tasks or mebibytes that are kept.
+const KEEP_MAX: u32 = 1_000_000;
+
 /// `[kernel]`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -49,6 +52,9 @@ pub(crate) struct KernelTable {
     runs_submit_tasks: Option<Setting<bool>>,
     webhook: Option<Setting<WebhookTable>>,
     usd_per_day: Option<Setting<UsdMicros>>,
+    keep_days: Option<Setting<RangedCount<1, KEEP_MAX>>>,
+    keep_tasks: Option<Setting<RangedCount<1, KEEP_MAX>>>,
+    keep_mb: Option<Setting<RangedCount<1, KEEP_MAX>>>,
     store: Option<Setting<String>>,
     store_project: Option<Setting<String>>,
     store_credentials: Option<Setting<PathBuf>>,
@@ -115,6 +121,19 @@ pub(crate) struct KernelSettings {
     pub(crate) usd_micros_per_day: Option<SourcedValue<u64>>,
     /// Where tasks are kept; only the person can say so.
     pub(crate) store: StoreSettings,
+    /// How long what tasks leave is kept; only the person can say so.
+    pub(crate) retention: RetentionSettings,
+}
+
+/// How long what tasks leave is kept.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RetentionSettings {
+    /// Days since the task ended.
+    pub(crate) days: Option<u32>,
+    /// Tasks whose runs are kept.
+    pub(crate) tasks: Option<u32>,
+    /// Mebibytes of runs.
+    pub(crate) megabytes: Option<u32>,
 }
 
 /// What both files say.
@@ -142,9 +161,17 @@ pub(crate) fn person(
     let store = store::person(file, store, home);
     let webhook = table.webhook.as_ref();
     let webhook = webhook.and_then(|table| webhook::read(table, &mut file.faults));
+    let count =
+        |said: &Option<Setting<RangedCount<1, KEEP_MAX>>>| said.as_ref().map(|said| said.value.0);
+    let retention = RetentionSettings {
+        days: count(&table.keep_days),
+        tasks: count(&table.keep_tasks),
+        megabytes: count(&table.keep_mb),
+    };
     KernelSettings {
         store,
         webhook,
+        retention,
         ..shared(file, table)
     }
 }
@@ -155,6 +182,14 @@ pub(crate) fn project(file: &mut source::SettingsText<'_>, table: KernelTable) -
         && is_program(&backend.value.0)
     {
         file.faults.at(backend, PROGRAM, PROGRAM_REMEDY);
+    }
+    for keep in [&table.keep_days, &table.keep_tasks, &table.keep_mb]
+        .into_iter()
+        .flatten()
+    {
+        let what = "how long transcripts are kept is not the project's to say";
+        file.faults
+            .at(keep, what, "set it in your own configuration");
     }
     shared(file, table)
 }
@@ -223,6 +258,7 @@ fn shared(file: &mut source::SettingsText<'_>, table: KernelTable) -> KernelSett
         usd_micros_per_day: table.usd_per_day.map(|said| at(path, said, |usd| usd.0)),
         webhook: None,
         store: StoreSettings::default(),
+        retention: RetentionSettings::default(),
     }
 }
 

@@ -21,14 +21,6 @@ use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::ui::Ui;
 
-/// Agents that can judge with nothing said but their names, in the order they are offered.
-const BUILT_IN: [AgentKind; 4] = [
-    AgentKind::Claude,
-    AgentKind::Codex,
-    AgentKind::Gemini,
-    AgentKind::Pi,
-];
-
 /// How a note begins that nobody judges.
 pub(crate) const NOBODY: &str = "No judge";
 
@@ -248,19 +240,9 @@ pub(crate) fn usable(
     executor: &AgentKind,
     level: SandboxLevel,
 ) -> Vec<&'static str> {
-    let mut others = able(grants, level);
+    let mut others = asking::able(grants, level);
     others.retain(|name| *name != executor.name());
     others
-}
-
-/// Returns the agents that could judge: installed, and with credentials.
-pub(crate) fn able(grants: &HostGrants, level: SandboxLevel) -> Vec<&'static str> {
-    let is_usable = |name: &&str| asking::check_agent(grants, name, level).is_ok();
-    BUILT_IN
-        .iter()
-        .map(AgentKind::name)
-        .filter(is_usable)
-        .collect()
 }
 
 fn unspecified(ui: Ui, executor: &AgentKind) -> Error {

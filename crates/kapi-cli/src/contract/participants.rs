@@ -4,8 +4,10 @@
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::manifest::{Manifest, manifest};
+use kapi_agent::settings::AgentSettings;
 use kapi_core::isolation::SandboxLevel;
 use kapi_goal::rules::contract::Contract;
+use kapi_run::asking::AgentCheck;
 use kapi_run::gate::support;
 use kapi_run::host_grants::HostGrants;
 use kapi_run::{agent_start, asking};
@@ -16,9 +18,10 @@ use kapi_sys::clock::Clock as _;
 
 use crate::command_line;
 use crate::config::Config;
+use crate::config::grant::LEVEL_DEFAULT;
 use crate::context::Context;
 use crate::contract::agent_name::{absolute, kind};
-use crate::contract::judge::{self, JudgeName};
+use crate::contract::judge::JudgeName;
 use crate::contract::models::agents_of;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -37,7 +40,7 @@ pub(crate) fn agent(
         return absolute(context, reference);
     }
     let grants = context.grants(config);
-    match judge::able(&grants, level).as_slice() {
+    match asking::able(&grants, level).as_slice() {
         [only] => {
             notes.push(format!(
                 "No agent was named, so {only} works: it is the only one that is installed and \
@@ -48,7 +51,7 @@ pub(crate) fn agent(
         [] => Err(no_agent(&grants, config, level)),
         [first, ..] => Err(several_agents(
             context.ui,
-            &judge::able(&grants, level),
+            &asking::able(&grants, level),
             first,
         )),
     }
@@ -197,7 +200,19 @@ fn vendor(kind: &AgentKind) -> Option<&'static str> {
     }
 }
 
-fn no_price_hint(config: &Config, kind: &AgentKind) -> Option<String> {
+/// Limits that only hold for an agent whose use is counted.
+pub(crate) struct CountedLimits {
+    /// Whether money is limited.
+    pub(crate) money: bool,
+    /// Whether tokens are.
+    pub(crate) tokens: bool,
+    /// Flags of limits that can be kept instead of one of money.
+    pub(crate) instead_of_money: &'static str,
+    /// The same for one of tokens.
+    pub(crate) instead_of_tokens: &'static str,
+}
+
+fn no_price_hint(config: &Config, kind: &AgentKind, instead: &str) -> Option<String> {
     vendor(kind)?;
     let name = kind.name();
     let settings = config.agents.get(name);
@@ -208,13 +223,62 @@ fn no_price_hint(config: &Config, kind: &AgentKind) -> Option<String> {
         match settings.and_then(|settings| settings.model.as_ref()) {
             None => format!(
                 "set its model with `[agents.{name}] model`, so that the price is known, or use \
-                 `--tokens` or `--turns`."
+                 {instead}."
             ),
             Some(model) => {
-                format!("set the price of {model} in `[prices]`, or use `--tokens` or `--turns`.")
+                format!("set the price of {model} in `[prices]`, or use {instead}.")
             }
         },
     )
+}
+
+/// Refuses limits that nobody could measure for an agent.
+pub(crate) fn check_limits(
+    context: &Context,
+    config: &Config,
+    kind: &AgentKind,
+    checked: AgentCheck,
+    limits: &CountedLimits,
+) -> Result<(), Error> {
+    let is_counted = checked.reports_usd || has_price(context, config, kind);
+    if limits.money && !is_counted {
+        let instead = limits.instead_of_money;
+        return Err(
+            Error::usage(format!("{} does not report its cost", kind.name())).with_hint(
+                no_price_hint(config, kind, instead)
+                    .unwrap_or_else(|| format!("use {instead} instead of `--usd`.")),
+            ),
+        );
+    }
+    if limits.tokens && matches!(kind, AgentKind::Command(_)) {
+        let instead = limits.instead_of_tokens;
+        return Err(Error::usage("a command agent does not report its tokens")
+            .with_hint(format!("use {instead} instead of `--tokens`.")));
+    }
+    Ok(())
+}
+
+/// Does the same for an agent of which no gateway counts a call; of any other, each call of a model
+/// without a price is refused when it is made.
+pub(crate) fn check_uncounted(
+    context: &Context,
+    config: &Config,
+    agent: &str,
+    limits: &CountedLimits,
+) -> Result<(), Error> {
+    let kind = kind(agent)?;
+    let has_login = |settings: &AgentSettings| settings.login;
+    let passes_by =
+        vendor(&kind).is_none() || config.agents.get(kind.name()).is_some_and(has_login);
+    let level = config.level.unwrap_or(LEVEL_DEFAULT);
+    // One that cannot start says so when it is started.
+    let Ok(checked) = asking::check_agent(&context.grants(config), agent, level) else {
+        return Ok(());
+    };
+    if !passes_by {
+        return Ok(());
+    }
+    check_limits(context, config, &kind, checked, limits)
 }
 
 fn check_agent(
@@ -228,19 +292,11 @@ fn check_agent(
         .map_err(|failure| Error::world(&failure))?;
     let checked = asking::check_agent(&context.grants(config), agent, contract.sandbox)
         .map_err(|failure| Error::world(&failure))?;
-    let is_counted = checked.reports_usd || has_price(context, config, &kind);
-    if contract.budget.usd_micros.is_some() && !is_counted {
-        return Err(
-            Error::usage(format!("{} does not report its cost", kind.name())).with_hint(
-                no_price_hint(config, &kind).unwrap_or_else(|| {
-                    "use `--tokens` or `--turns` instead of `--usd`.".to_owned()
-                }),
-            ),
-        );
-    }
-    if contract.budget.tokens.is_some() && matches!(kind, AgentKind::Command(_)) {
-        return Err(Error::usage("a command agent does not report its tokens")
-            .with_hint("use `--turns` or `--wall` instead of `--tokens`."));
-    }
-    Ok(())
+    let limits = CountedLimits {
+        money: contract.budget.usd_micros.is_some(),
+        tokens: contract.budget.tokens.is_some(),
+        instead_of_money: "`--tokens` or `--turns`",
+        instead_of_tokens: "`--turns` or `--wall`",
+    };
+    check_limits(context, config, &kind, checked, &limits)
 }

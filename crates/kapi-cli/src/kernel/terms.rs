@@ -13,7 +13,7 @@ use kapi_settings::fault::Faults;
 use kapi_settings::setting::Setting;
 use kapi_task::record::creampi_file;
 use kapi_task::record::creampi_file::{CreampiConfig, CreampiError};
-use kapi_task::record::terms::{BackendTerms, KernelTerms};
+use kapi_task::record::terms::{BackendTerms, GUARDRAILS, KernelTerms};
 use kapi_task::rules::command::Overflow;
 use kapi_task::rules::task_terms::Priority;
 
@@ -26,8 +26,8 @@ use crate::error::{Error, chain};
 use crate::exit_code::Exit;
 use crate::kernel::start;
 
-/// Where lessons are kept unless somebody says otherwise, below the state directory.
-const GUARDRAILS: &str = "guardrails";
+/// Where oh-my-creampi keeps lessons, in the project.
+const ORIGINAL_GUARDRAILS: &str = ".creampi/guardrails";
 
 /// One value that holds, and where it was said.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +75,16 @@ pub(super) fn resolve(
         .collect();
     }
     held.choose(&config.kernel.project.within(person).narrowing(&held), root);
+    // Who works on goals works on tasks, unless somebody says otherwise; a project names no program.
+    let agent = config.goal.agent.as_ref().filter(|agent| {
+        !kernel::is_program(agent) || config.project_goal.agent.as_ref() != Some(agent)
+    });
+    if held.backend.value.is_none()
+        && let Some(agent) = agent
+    {
+        let source = config.origins.first("goal.agent");
+        held.backend = SourcedValue::new(Some(agent.clone()), source);
+    }
     Ok(held.resolved(standard))
 }
 
@@ -85,7 +95,15 @@ pub(super) fn standard(project: &Project<'_>) -> ResolvedTerms {
 }
 
 fn built_in(project: &Project<'_>) -> KernelTerms {
-    KernelTerms::standard(project.layout.state_dir().join(GUARDRAILS))
+    let own = project.layout.state_dir().join(GUARDRAILS);
+    let original = project.layout.root().join(ORIGINAL_GUARDRAILS);
+    // Who comes from oh-my-creampi goes on with the lessons there.
+    let dir = if original.is_dir() && !own.is_dir() {
+        original
+    } else {
+        own
+    };
+    KernelTerms::standard(dir)
 }
 
 /// What holds so far.
@@ -196,7 +214,10 @@ impl EffectiveTerms {
 
     fn choices(&self) -> Vec<SettingRow> {
         let its_own = "the profile's";
-        let backend = word(self.backend.value.as_deref(), its_own);
+        let backend = word(
+            self.backend.value.as_deref(),
+            "the agent that can start here",
+        );
         let model = word(self.model.value.as_deref(), its_own);
         let dir = &self.guardrails_dir.value;
         let dir = dir.strip_prefix(&self.root).unwrap_or(dir).display();

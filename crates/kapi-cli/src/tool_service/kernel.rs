@@ -183,6 +183,7 @@ fn ask<'p>(
         verify: Vec::new(),
         protect: Vec::new(),
         checks: CheckPolicy::default(),
+        base: None,
         origin: asker.origin(),
         depth: asker.depth,
         retry_of: None,
@@ -200,7 +201,8 @@ fn status(kernel: &ProjectKernel<'_>, asker: &Asker, id: &str) -> Result<ToolAns
     };
     let waits = kernel.waits_of(&queue, &task);
     let now_ms = kernel.context.clock.now_ms();
-    Ok(answers::status(&task, waits.as_deref(), now_ms))
+    let turns = kernel.turns(task.id);
+    Ok(answers::status(&task, waits.as_deref(), turns, now_ms))
 }
 
 fn cancel(kernel: &ProjectKernel<'_>, asker: &Asker, text: &str) -> Result<ToolAnswer, Error> {

@@ -16,7 +16,7 @@ const HALF: &str = "command:if grep -q ' died' \"$KAPI_PROMPT_FILE\"; then echo 
 const IDLE: &str = "command:if grep -q ' died' \"$KAPI_PROMPT_FILE\"; then echo 42 > answer.txt; else echo begun; sleep 300; fi";
 
 /// Returns the directories of attempts, by name.
-fn attempts(env: &Environment) -> Vec<PathBuf> {
+pub(crate) fn attempts(env: &Environment) -> Vec<PathBuf> {
     let all = env.home().join(".ilchul/sandboxes");
     let keys = fs::read_dir(all).into_iter().flatten().flatten();
     let dirs = keys.flat_map(|key| fs::read_dir(key.path()).into_iter().flatten().flatten());
@@ -32,7 +32,7 @@ fn attempts(env: &Environment) -> Vec<PathBuf> {
 }
 
 /// Tells what is in them but the record of what agents did.
-fn leavings(env: &Environment) -> Vec<PathBuf> {
+pub(crate) fn leavings(env: &Environment) -> Vec<PathBuf> {
     let entries = attempts(env).into_iter();
     let entries = entries.flat_map(|dir| fs::read_dir(dir).into_iter().flatten().flatten());
     let paths = entries.map(|entry| entry.path());
@@ -41,6 +41,13 @@ fn leavings(env: &Environment) -> Vec<PathBuf> {
 
 /// Waits until so many attempts have an agent that said that it has begun, and kills their worker.
 fn kill_when_begun(env: &Environment, worker: Running, n: usize) {
+    await_begun(env, n);
+    worker.kill();
+    env.await_no_process();
+}
+
+/// Waits until so many attempts have an agent that said that it has begun.
+pub(crate) fn await_begun(env: &Environment, n: usize) {
     await_some("agents that have begun", || {
         let has_begun = |dir: &PathBuf| {
             let file = dir.join("runs/1/transcript.jsonl");
@@ -50,8 +57,11 @@ fn kill_when_begun(env: &Environment, worker: Running, n: usize) {
         let begun = attempts(env).iter().filter(|dir| has_begun(dir)).count();
         (begun >= n).then_some(())
     });
-    worker.kill();
-    env.await_no_process();
+}
+
+/// Returns the refs that keep what attempts had changed.
+pub(crate) fn rescues(env: &Environment) -> Vec<String> {
+    kapi_refs(env)
 }
 
 fn kapi_refs(env: &Environment) -> Vec<String> {
@@ -80,7 +90,7 @@ fn what_a_killed_attempt_had_changed_is_under_one_ref_and_nothing_else_is_left()
     let shown = env.json(&["show", "task_1"]);
     assert_eq!(shown["state"], "completed", "{shown:#}");
     assert_eq!(leavings(&env), Vec::<PathBuf>::new());
-    assert_eq!(branches(&env), ["kapi/task_1-2"]);
+    assert_eq!(branches(&env), ["kapi/task_1"]);
     assert_eq!(env.git(&["worktree", "list"]).lines().count(), 1);
     let refs = kapi_refs(&env);
     let [rescue] = refs.as_slice() else {
@@ -113,7 +123,7 @@ fn what_covers_a_persons_files_is_no_change_of_a_killed_attempt() {
     assert_eq!(once.code, 0, "{once:?}");
     assert_eq!(kapi_refs(&env), Vec::<String>::new());
     assert_eq!(leavings(&env), Vec::<PathBuf>::new());
-    assert_eq!(branches(&env), ["kapi/task_1-2"]);
+    assert_eq!(branches(&env), ["kapi/task_1"]);
 }
 
 /// Has every git that is started write a line; returns the file.
@@ -143,21 +153,16 @@ fn however_many_killed_attempts_there_are_they_go_with_a_few_git_processes() {
     let mut env = Environment::new();
     let file = counted(&mut env);
     dirty(&env);
-    for _ in 0..2 {
-        let agent = "command:echo begun; sleep 300";
-        let args = ["task", "run", "x", "--again", "--detach", "--agent", agent];
-        let submitted = env.kapi(&args);
-        assert_eq!(submitted.code, 0, "{submitted:?}");
-    }
+    let agent = "command:echo begun; sleep 300";
+    let args = ["task", "run", "x", "--again", "--agent", agent];
     let removed = |document: &Value| document["removed"].as_array().unwrap().len();
-    kill_when_begun(&env, env.start(&["up", "--tasks", "1"]), 1);
+    kill_when_begun(&env, env.start(&args), 1);
     let before = lines(&file);
     let done = env.json(&["cleanup"]);
     let for_one = lines(&file) - before;
     assert_eq!(removed(&done), 1, "{done:#}");
-    // A worker that begins does not wait for others, whatever the machine's load: one at a time.
     for n in 1..=3 {
-        kill_when_begun(&env, env.start(&["up", "--tasks", "1"]), n);
+        kill_when_begun(&env, env.start(&args), n);
     }
     let before = lines(&file);
     let done = env.json(&["cleanup"]);

@@ -309,6 +309,22 @@ fn loop_trigger_runs_a_loop_and_skipped_and_duplicate_are_no_errors() {
     assert_eq!(reported.details["status"], "duplicate");
     assert_eq!(reported.details["reason"], "duplicate trigger");
     await_status(&mut client, "task_1", "completed");
+    let reported = call(
+        &mut client,
+        "background_status",
+        &json!({"taskId": "task_1"}),
+    );
+    let phases = reported.details["phases"].as_array().unwrap();
+    assert_eq!(phases.len(), 8, "{reported:?}");
+    assert!(
+        phases.iter().all(|it| it["status"] != "deferred"),
+        "{reported:?}"
+    );
+    assert!(
+        reported.text.contains("\n- execute: ok ("),
+        "{}",
+        reported.text
+    );
     let reported = call(&mut client, "loop_trigger", &json!({"loopName": "nightly"}));
     assert!(!reported.is_error, "{reported:?}");
     assert_eq!(reported.details["status"], "skipped");
@@ -338,8 +354,22 @@ fn loops_that_are_not_there() {
     assert_eq!(reported.text, "no loops discovered");
     assert_eq!(reported.details, json!({"loops": []}));
     let reported = call(&mut client, "loop_status", &json!({"loopName": "Ghost!"}));
-    assert_eq!(reported.details["loops"][0]["status"], "idle");
-    assert!(!reported.is_error);
+    assert_refused(
+        &reported,
+        "loop not found: Ghost!. There are no loops.",
+        &json!({"error": "not_found", "loops": []}),
+    );
+    env.write(".pi/loops/nightly.md", "---\nname: nightly\n---\nx\n");
+    for (name, hint) in [
+        ("nighly", "Did you mean nightly?"),
+        ("ghost", "There are: nightly."),
+        ("broken", ".pi/loops/broken.md:3: `timeout`"),
+    ] {
+        let reported = call(&mut client, "loop_status", &json!({"loopName": name}));
+        assert!(reported.is_error, "{reported:?}");
+        assert!(reported.text.contains(hint), "{}", reported.text);
+    }
+    fs::remove_file(env.repository().join(".pi/loops/nightly.md")).unwrap();
     let reported = call(&mut client, "loop_trigger", &json!({}));
     assert_refused(
         &reported,
@@ -523,4 +553,59 @@ fn lessons_that_a_person_accepted_go_before_the_prompt_and_others_do_not() {
     assert!(before.contains("## Guardrails"), "{prompt}");
     assert!(before.contains("look twice"), "{prompt}");
     assert!(!prompt.contains("skip all checks"), "{prompt}");
+}
+
+#[test]
+fn background_status_counts_the_turns_that_an_agent_tells_of() {
+    let env = Environment::new();
+    let script = env.script(
+        "agent.yaml",
+        "turns:\n  - steps:\n      - usage: {input_tokens: 6, output_tokens: 3}\n      - usage: \
+         {input_tokens: 6, output_tokens: 3}\n      - say: done\n",
+    );
+    env.configure(&format!("[kernel]\ndefault_backend = {script:?}\n"));
+    let mut client = Client::new(&env);
+    let task = json!({"description": "x", "prompt": "y"});
+    assert!(!call(&mut client, "background_task", &task).is_error);
+    let reported = await_status(&mut client, "task_1", "completed");
+    assert_eq!(reported.details["usage"]["turns"], 2, "{reported:?}");
+}
+
+#[test]
+fn an_agent_that_only_reads_needs_no_repository() {
+    let env = Environment::new();
+    // Above it there is no repository either.
+    let outside = tempfile::tempdir().unwrap();
+    let dir = outside.path().join("documents");
+    write(&dir.join("a.txt"), "some words\n");
+    let agent = "command:cat a.txt; echo more > b.txt; true";
+    let run = |profile: &str| {
+        let args = [
+            "task",
+            "run",
+            "look",
+            "--profile",
+            profile,
+            "--agent",
+            agent,
+        ];
+        env.kapi_in(&dir, &args)
+    };
+    run("sisyphus").assert_error(6, &["there is no project"]);
+    let looked = run("oracle");
+    assert_eq!(looked.code, 0, "{looked:?}");
+    assert!(looked.stdout.contains("some words"), "{looked:?}");
+    assert!(!dir.join("b.txt").exists());
+}
+
+#[test]
+fn lessons_of_the_original_are_read_where_they_are() {
+    let env = Environment::new();
+    let line = "- 2026-11-01T00:00:00.000Z [warning] Run the migrations first\n";
+    env.write(".creampi/guardrails/sisyphus.md", line);
+    let listed = env.kapi(&["loop", "guardrail", "list"]);
+    assert!(
+        listed.stdout.contains("Run the migrations first"),
+        "{listed:?}"
+    );
 }

@@ -87,7 +87,7 @@ fn a_worker_that_is_killed_is_followed_by_the_next_one() {
         (&ended["attempts"], &ended["losses"]),
         (&json!(2), &json!(1))
     );
-    assert_eq!(env.show("kapi/task_1-2", "answer.txt"), "42");
+    assert_eq!(env.show("kapi/task_1", "answer.txt"), "42");
     let fence = seen["lease"]["fence"].as_u64().unwrap();
     assert!(
         output.stdout.contains(&format!("task_1-{}", fence + 1)),

@@ -77,6 +77,15 @@ impl Repository {
         call.arg(commit.as_str()).text()
     }
 
+    /// Returns when a commit was authored, in seconds since the epoch.
+    pub fn authored_at(&self, commit: &CommitId) -> Result<i64, GitError> {
+        let call = self.call("log").args(["-1", "--format=%at"]);
+        let said = call.arg(commit.as_str()).text()?;
+        said.trim().parse().map_err(|_| GitError::Unexpected {
+            subcommand: "log".to_owned(),
+        })
+    }
+
     fn left_default_branch(&self, commit: &CommitId) -> Result<CommitId, CommitRangeError> {
         for name in DEFAULT_BRANCHES {
             let Ok(tip) = self.resolve_commit(name) else {

@@ -3,11 +3,11 @@
 //! How it ended is put into the words of the kernel; work that was begun is kept whatever the end.
 //! Knows no verify command and no phase.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kapi_core::agent_end::AgentEnd;
 use kapi_core::isolation::NetworkMode;
-use kapi_core::text::counted;
+use kapi_core::task_id::KernelTaskId;
 use kapi_launch::bounds::{Bounds, RemoteUse};
 use kapi_launch::context::LaunchHandlers;
 use kapi_launch::paths::{SandboxId, SandboxPaths};
@@ -52,15 +52,17 @@ pub(super) struct AttemptRun {
     pub(super) work: AttemptChanges,
     /// The commit it began at.
     pub(super) start: Option<String>,
-    /// Says where its work is, should the attempt not come to a good end.
-    pub(super) left: String,
+    /// What is left of its sandbox until its end is recorded.
+    pub(super) sandbox: Option<EndedSandbox>,
 }
 
-impl AttemptRun {
-    /// Returns the commit that holds what it left.
-    pub(super) fn commit(&self) -> Option<&str> {
-        self.work.commit.as_deref().or(self.start.as_deref())
-    }
+/// The sandbox of an agent that has ended.
+#[derive(Debug)]
+pub(super) struct EndedSandbox {
+    location: SandboxPaths,
+    status: PathBuf,
+    /// Whether it holds what no commit takes, for a person to look at.
+    is_kept: bool,
 }
 
 /// Runs the agent of an attempt to its end, within the budget of its task and the caps on spending.
@@ -74,12 +76,7 @@ pub(super) fn run(
     let (task, allowance) = (attempt.task, attempt.allowance);
     let prompt = prompt::compose(performer, task, setup, ruling.network, words)?;
     let id = Performer::sandbox_id(task, attempt.handle)?;
-    let bounds = Bounds {
-        touch: setup.touch,
-        forbidden: &ruling.forbidden,
-        kept: &ruling.kept,
-        remote: RemoteUse::Ignored,
-    };
+    let bounds = bounds(setup, ruling);
     let mut grants = performer.grants.clone();
     grants.grant = ruling.grant.clone();
     let part = allowance.meter.part();
@@ -133,13 +130,52 @@ pub(super) fn run(
         attempt.not_begun(&error)
     })?;
     let end = ended(attempt, setup, &launched, stopped);
-    if launched.left_out.is_empty() {
-        let status = Some(launched.status_path.as_path());
-        tidy(&performer.grants, &plan.location, status, now_ms, &notice);
-    } else {
-        leavings::keep(&plan.location);
+    let sandbox = EndedSandbox {
+        is_kept: !launched.left_out.is_empty(),
+        status: launched.status_path.clone(),
+        location: plan.location,
+    };
+    if sandbox.is_kept {
+        leavings::keep(&sandbox.location);
     }
-    Ok(ran(&id, &bounds, launched, end))
+    let mut ran = ran(&id, &bounds, launched, end);
+    if ran.end == End::Completed {
+        // Should this worker be lost, the next one finds that the agent has ended.
+        ran.sandbox = Some(sandbox);
+    } else {
+        sandbox.tidy(performer, task.id);
+    }
+    Ok(ran)
+}
+
+/// Returns what an agent is held within.
+pub(super) fn bounds<'a>(setup: &Setup, ruling: &'a Ruling) -> Bounds<'a> {
+    Bounds {
+        touch: setup.touch,
+        forbidden: &ruling.forbidden,
+        kept: &ruling.kept,
+        remote: RemoteUse::Ignored,
+    }
+}
+
+/// Returns what the commit of an attempt's work says.
+pub(super) fn commit_message(task: &KernelTask, setup: &Setup) -> String {
+    let what = task.request.description.trim();
+    format!("{what}\n\n{} by {}.\n", task.id, setup.profile.name)
+}
+
+impl EndedSandbox {
+    /// Takes away what is left of it, now that its end is recorded.
+    pub(super) fn tidy(&self, performer: &Performer<'_>, id: KernelTaskId) {
+        let notice = |activity: Activity| (performer.notice)(id, activity);
+        if self.is_kept {
+            leavings::settle(&self.location);
+            return;
+        }
+        let now_ms = performer.project.clock.now_ms();
+        let (grants, status) = (&performer.grants, Some(self.status.as_path()));
+        tidy(grants, &self.location, status, now_ms, &notice);
+    }
 }
 
 /// Returns how an attempt's agent ended.
@@ -215,7 +251,6 @@ impl AttemptPlan<'_> {
             push: Push::No,
             merge: None,
         });
-        let what = task.request.description.trim();
         LaunchPlan {
             location: performer
                 .setting
@@ -235,7 +270,7 @@ impl AttemptPlan<'_> {
             level: performer.setting.level,
             network: self.network,
             conduct: Conduct::Headless,
-            commit_message: format!("{what}\n\n{} by {}.\n", task.id, setup.profile.name),
+            commit_message: commit_message(task, setup),
             deadline_ms: self.deadline_ms,
             // The meter of the attempt keeps to them, for its agent and everybody else.
             limits: UsageLimits::default(),
@@ -293,7 +328,12 @@ fn end(deadline_ms: u64, deadline: Deadline, how: &LaunchEnd<'_>, over: Option<S
     }
 }
 
-fn ran(id: &SandboxId, bounds: &Bounds<'_>, launched: LaunchResult, mut end: End) -> AttemptRun {
+pub(super) fn ran(
+    id: &SandboxId,
+    bounds: &Bounds<'_>,
+    launched: LaunchResult,
+    mut end: End,
+) -> AttemptRun {
     let record = &launched.record;
     let branch = record.branch.as_ref();
     let changed: Vec<String> = launched
@@ -324,10 +364,10 @@ fn ran(id: &SandboxId, bounds: &Bounds<'_>, launched: LaunchResult, mut end: End
         ));
     }
     if let End::Failed(failure) = &mut end {
-        failure.message.push_str(&left(id, &work));
+        failure.message.push_str(&work.left());
     }
     AttemptRun {
-        left: left(id, &work),
+        sandbox: None,
         end,
         exit_code: launched.agent_exit_code,
         output: capped(launched.message),
@@ -335,18 +375,6 @@ fn ran(id: &SandboxId, bounds: &Bounds<'_>, launched: LaunchResult, mut end: End
         start: branch
             .map(|branch| branch.start.clone())
             .or_else(|| record.below.clone()),
-    }
-}
-
-/// Says where the work of an attempt is that did not come to a good end.
-fn left(id: &SandboxId, work: &AttemptChanges) -> String {
-    let files = match work.n_files {
-        0 => return String::new(),
-        n => counted(n, "file"),
-    };
-    match &work.branch {
-        Some(branch) => format!("; its work so far ({files}) is on branch {branch}"),
-        None => format!("; its work so far ({files}) is in sandbox {}", id.as_str()),
     }
 }
 

@@ -71,8 +71,13 @@ fn used_before(task: &KernelTask) -> Usage {
 }
 
 fn phases_ms(task: &KernelTask) -> u64 {
-    match (task.phases.first(), task.phases.last()) {
-        (Some(first), Some(last)) => u64::try_from(last.at_ms - first.at_ms).unwrap_or(0),
+    let began_ms = match task.loop_run() {
+        Some(_) => task.phases.first().map(|first| first.at_ms),
+        // How long one of several attempts took nobody has recorded.
+        None => task.started_at_ms.filter(|_| task.attempts == 2),
+    };
+    match (began_ms, task.phases.last()) {
+        (Some(began_ms), Some(last)) => u64::try_from(last.at_ms - began_ms).unwrap_or(0),
         (None, _) | (_, None) => 0,
     }
 }

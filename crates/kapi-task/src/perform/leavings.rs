@@ -1,19 +1,23 @@
 //! What attempts leave on the host that nothing needs any more, taken away by workers.
 //!
-//! When an attempt ends, what killed ones before it left of the same task goes; a worker that starts
-//! does the same for tasks that have ended. What a killed attempt had changed stays under one rescue
-//! ref for its task. What holds anything else, or is in use, stays for `kapi cleanup`.
+//! When an attempt runs an agent, what attempts before it left of the same task goes, their branch
+//! included; a worker that starts does the same for tasks that have ended. What they had changed stays
+//! under one rescue ref for its task. What holds anything else, or is in use, stays for `kapi cleanup`.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use kapi_core::task_id::KernelTaskId;
+use kapi_git::id::CommitId;
+use kapi_git::repository::Repository;
 use kapi_git::rescue::Signature;
 use kapi_git::rescue::batch::Retirement;
+use kapi_launch::branch::{local, refuse_checked_out};
 use kapi_launch::error::LaunchError;
-use kapi_launch::paths::{SandboxId, SandboxPaths};
-use kapi_launch::remains;
+use kapi_launch::paths::{SandboxId, SandboxPaths, Sandboxes};
 use kapi_launch::remains::SandboxRemains;
+use kapi_launch::{ended, remains};
 use kapi_machine::watch::Activity;
 use kapi_run::repository_session::RepositorySession;
 use kapi_run::{failure, repository_session};
@@ -23,6 +27,7 @@ use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
 
 use super::Performer;
+use super::setup::branch_names;
 use crate::record::worker::LeaseHandle;
 use crate::rules::task::{AttemptReport, End, KernelTask};
 
@@ -34,6 +39,9 @@ const MARK: &str = "kept";
 const LOOKED_AT_MAX: usize = 20_000;
 /// Digits of a project's key that tell its tasks from those of another queue of the repository.
 const KEY_DIGITS: usize = 12;
+
+/// The sandboxes of attempts, by task, with the numbers of their leases.
+type AttemptSandboxes = BTreeMap<KernelTaskId, Vec<(u64, SandboxPaths)>>;
 
 /// What a sweep did.
 #[derive(Debug, Default)]
@@ -52,36 +60,112 @@ pub(super) fn keep(location: &SandboxPaths) {
     drop(RealDisk.write(&location.dir().join(MARK), b"\n"));
 }
 
-/// Takes away what killed attempts before this one left, and says in the report what is kept.
+/// Forgets how the agent of a sandbox that stays has ended: that is recorded.
+pub(super) fn settle(location: &SandboxPaths) {
+    // A note that stays is not looked at once the task goes on from its record.
+    drop(ended::forget(location));
+}
+
+/// Takes away what attempts before this one left, whose work this one does again, and the branch of
+/// theirs; returns a sentence about what is kept.
+pub(super) fn before(
+    performer: &Performer<'_>,
+    task: &KernelTask,
+    handle: &LeaseHandle<'_>,
+) -> Option<String> {
+    let branches = branch_names(task);
+    cleared(performer, task, handle, &branches)
+}
+
+/// Takes away what attempts before this one left; returns a sentence about what is kept.
 pub(super) fn after(
     performer: &Performer<'_>,
     task: &KernelTask,
     handle: &LeaseHandle<'_>,
-    report: &mut AttemptReport,
-) {
+) -> Option<String> {
+    cleared(performer, task, handle, &[])
+}
+
+fn cleared(
+    performer: &Performer<'_>,
+    task: &KernelTask,
+    handle: &LeaseHandle<'_>,
+    branches: &[String],
+) -> Option<String> {
     if task.attempts < 2 {
-        return;
+        return None;
     }
+    let locations = earlier(performer, task, handle);
+    let old = OldBranches {
+        since_ms: task.submitted_at_ms,
+        branches,
+    };
+    let text = match performer.clear(task.id, &locations, &old) {
+        Ok(kept) => kept,
+        Err(error) => Some(format!("failed to {}", error.message)),
+    }?;
+    (performer.notice)(task.id, Activity::Note { text: text.clone() });
+    Some(text)
+}
+
+/// Says in a report what is kept of earlier attempts.
+pub(super) fn tell(report: &mut AttemptReport, text: &str) {
+    match &mut report.end {
+        End::Failed(failure) => failure.message.extend(["; ", text]),
+        End::Completed | End::Skipped { .. } | End::Cancelled => {
+            report.output.extend(["\n[", text, "]"]);
+        }
+    }
+}
+
+/// Returns the sandboxes of the attempts at a task before this one, the oldest first.
+pub(super) fn earlier(
+    performer: &Performer<'_>,
+    task: &KernelTask,
+    handle: &LeaseHandle<'_>,
+) -> Vec<SandboxPaths> {
     let own = handle.hold().fence.0;
     let locations = performer.attempts(usize::MAX).remove(&task.id);
     let before = locations.unwrap_or_default().into_iter();
-    let before: Vec<SandboxPaths> = before
+    before
         .filter(|(fence, _)| *fence != own)
         .map(|(_, location)| location)
-        .collect();
-    let text = match performer.clear(task.id, &before) {
-        Ok(kept) => kept,
-        Err(error) => Some(format!("failed to {}", error.message)),
-    };
-    let Some(text) = text else {
-        return;
-    };
-    (performer.notice)(task.id, Activity::Note { text: text.clone() });
-    match &mut report.end {
-        End::Failed(failure) => failure.message.extend(["; ", &text]),
-        End::Completed | End::Skipped { .. } | End::Cancelled => {
-            report.output.extend(["\n[", &text, "]"]);
+        .collect()
+}
+
+/// Branches of attempts whose work is done again.
+struct OldBranches<'a> {
+    /// When their task was asked for: what is older is another task's.
+    since_ms: i64,
+    branches: &'a [String],
+}
+
+impl OldBranches<'_> {
+    /// Returns those that hold nothing but what an attempt at the task has committed, and that nobody
+    /// has checked out.
+    fn refs(
+        &self,
+        repository: &Repository,
+        id: KernelTaskId,
+    ) -> Result<BTreeMap<String, CommitId>, LaunchError> {
+        let mut found = BTreeMap::new();
+        let since_s = self.since_ms.div_euclid(1_000);
+        for name in self.branches {
+            let Some(tip) = local(repository, name) else {
+                continue;
+            };
+            let failed = |error| LaunchError::failed(&error);
+            let says = repository.message_of(&tip).map_err(failed)?;
+            let is_its = says
+                .lines()
+                .any(|line| line.starts_with(&format!("{id} by ")));
+            let is_new = repository.authored_at(&tip).map_err(failed)? >= since_s;
+            let is_free = refuse_checked_out(repository, name, Path::new("")).is_ok();
+            if is_its && is_new && is_free {
+                found.insert(format!("refs/heads/{name}"), tip);
+            }
         }
+        Ok(found)
     }
 }
 
@@ -113,7 +197,11 @@ impl Performer<'_> {
             if left.is_empty() {
                 continue;
             }
-            match self.clear(id, &left) {
+            let nothing = OldBranches {
+                since_ms: 0,
+                branches: &[],
+            };
+            match self.clear(id, &left, &nothing) {
                 Ok(kept) => {
                     n_cleared += 1;
                     swept.tasks.push(id);
@@ -127,36 +215,17 @@ impl Performer<'_> {
         swept
     }
 
-    /// Returns the sandboxes of attempts, by task, with the numbers of their leases.
-    fn attempts(&self, max: usize) -> BTreeMap<KernelTaskId, Vec<(u64, SandboxPaths)>> {
-        let (sandboxes, key) = (&self.setting.sandboxes, &self.setting.project_key);
-        let dir = sandboxes.root().join(key);
-        let mut found: BTreeMap<KernelTaskId, Vec<(u64, SandboxPaths)>> = BTreeMap::new();
-        for entry in fs::read_dir(dir).into_iter().flatten().flatten().take(max) {
-            let Ok(name) = entry.file_name().into_string() else {
-                continue;
-            };
-            let parts = name.rsplit_once('-').filter(|_| name.starts_with("task_"));
-            let parts = parts.and_then(|(task, fence)| {
-                Some((KernelTaskId::parse(task).ok()?, fence.parse().ok()?))
-            });
-            if let (Some((task, fence)), Ok(id)) = (parts, SandboxId::parse(&name)) {
-                found
-                    .entry(task)
-                    .or_default()
-                    .push((fence, sandboxes.location(key, &id)));
-            }
-        }
-        found.values_mut().for_each(|locations| locations.sort());
-        found
+    fn attempts(&self, max: usize) -> AttemptSandboxes {
+        attempts(&self.setting.sandboxes, &self.setting.project_key, max)
     }
 
-    /// Takes away what is left of attempts at one task that nobody works on; returns a sentence about
-    /// what was kept.
+    /// Takes away what is left of attempts at one task that nobody works on, and their branches;
+    /// returns a sentence about what was kept.
     fn clear(
         &self,
         id: KernelTaskId,
         locations: &[SandboxPaths],
+        old: &OldBranches<'_>,
     ) -> Result<Option<String>, LaunchError> {
         let mut held = Vec::new();
         for location in locations
@@ -168,7 +237,7 @@ impl Performer<'_> {
                 held.push((location, lock));
             }
         }
-        if held.is_empty() {
+        if held.is_empty() && old.branches.is_empty() {
             return Ok(None);
         }
         let root = self.project.layout.root();
@@ -177,6 +246,7 @@ impl Performer<'_> {
         let mut gone: Vec<(&SandboxPaths, SandboxRemains)> = Vec::new();
         for (location, _lock) in &held {
             if location.dir().join(MARK).exists() {
+                settle(location);
                 continue;
             }
             gone.extend(
@@ -185,10 +255,8 @@ impl Performer<'_> {
         }
         let mut kept = None;
         if let Some(repo) = &repo {
-            let going = gone
-                .iter()
-                .flat_map(|(_, found)| found.refs.clone())
-                .collect();
+            let mut going = old.refs(&repo.repository, id)?;
+            going.extend(gone.iter().flat_map(|(_, found)| found.refs.clone()));
             let also: Vec<_> = gone
                 .iter()
                 .filter_map(|(_, found)| found.commit.clone())
@@ -225,7 +293,30 @@ impl Performer<'_> {
     }
 }
 
-fn is_more_than_runs(location: &SandboxPaths) -> bool {
+/// Returns the sandboxes of the attempts of a project, of so many at most.
+pub(super) fn attempts(sandboxes: &Sandboxes, key: &str, max: usize) -> AttemptSandboxes {
+    let dir = sandboxes.root().join(key);
+    let mut found = AttemptSandboxes::new();
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten().take(max) {
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
+        let parts = name.rsplit_once('-').filter(|_| name.starts_with("task_"));
+        let parts = parts
+            .and_then(|(task, fence)| Some((KernelTaskId::parse(task).ok()?, fence.parse().ok()?)));
+        if let (Some((task, fence)), Ok(id)) = (parts, SandboxId::parse(&name)) {
+            found
+                .entry(task)
+                .or_default()
+                .push((fence, sandboxes.location(key, &id)));
+        }
+    }
+    found.values_mut().for_each(|locations| locations.sort());
+    found
+}
+
+/// Tells whether a sandbox holds anything but what its agent was told and did.
+pub(super) fn is_more_than_runs(location: &SandboxPaths) -> bool {
     let entries = fs::read_dir(location.dir()).into_iter().flatten().flatten();
     location.worktree().exists() || entries.into_iter().any(|entry| entry.file_name() != RUNS)
 }

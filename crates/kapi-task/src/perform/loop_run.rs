@@ -12,10 +12,11 @@ use kapi_core::value::KernelValue;
 use kapi_run::failure;
 use kapi_sys::cancel::Cancel;
 
+use super::agent::EndedSandbox;
 use super::allowance::Allowance;
 use super::attempt::TaskAttempt;
 use super::ending::not_launched;
-use super::{Performer, agent, allowance, facts, prompt, ruling, setup, travel};
+use super::{Performer, agent, allowance, facts, prompt, resume, ruling, setup, travel};
 use crate::record::worker::LeaseHandle;
 use crate::record::worker::unheld::unheld;
 use crate::rules::condition;
@@ -36,7 +37,7 @@ mod schema;
 const DETAIL_BYTES_MAX: usize = 500;
 
 /// How a phase ended, with what is worth knowing of it.
-type Ended = (PhaseStatus, Option<String>);
+pub(super) type Ended = (PhaseStatus, Option<String>);
 
 /// A run under way.
 struct LoopExecution<'a> {
@@ -50,6 +51,8 @@ struct LoopExecution<'a> {
     loops: BTreeMap<LoopName, LoopState>,
     /// What came of the run so far.
     report: AttemptReport,
+    /// What is left of its agent's sandbox until the end of the agent is recorded.
+    sandbox: Option<EndedSandbox>,
 }
 
 /// Looks whether the condition of a run holds now; nothing where it has none. Records nothing, and the
@@ -81,6 +84,7 @@ pub(super) fn try_condition(
             allowance,
             loops,
             report: AttemptReport::of(End::Completed),
+            sandbox: None,
         };
         course.verdict_of(condition)
     });
@@ -116,6 +120,7 @@ pub(super) fn perform(
         allowance,
         loops,
         report: begun.unwrap_or_else(|| AttemptReport::of(End::Completed)),
+        sandbox: None,
     };
     course.go()
 }
@@ -147,6 +152,9 @@ impl LoopExecution<'_> {
             if recorded.is_err() {
                 // Somebody else has the task: nothing that is said here counts.
                 return AttemptReport::of(End::Cancelled);
+            }
+            if let Some(sandbox) = self.sandbox.take() {
+                sandbox.tidy(self.performer, self.task.id);
             }
             if self.is_tried_again() {
                 break;
@@ -295,7 +303,11 @@ impl LoopExecution<'_> {
         let reported = self.reported()?;
         let words = reported.words();
         let ruling = ruling::ask(self.performer, self.task, &setup, words.prompt)?;
-        let ran = agent::run(self.performer, self.attempt(), &setup, &ruling, &words)?;
+        let ran = match resume::adopted(self.performer, self.attempt(), &setup, &ruling) {
+            Some(ran) => ran,
+            None => agent::run(self.performer, self.attempt(), &setup, &ruling, &words)?,
+        };
+        self.sandbox = ran.sandbox;
         let mut work = ran.work;
         // The phases after this one may be another machine's.
         if let Err(lack) = travel::depart(self.performer, self.task, work.commit.as_deref()) {
@@ -353,7 +365,7 @@ fn skipped(why: &str) -> Ended {
 }
 
 /// Returns why a run ends, for people.
-fn end_words(end: &End) -> String {
+pub(super) fn end_words(end: &End) -> String {
     match end {
         End::Completed => "completed".to_owned(),
         End::Skipped { reason } => reason.clone(),
@@ -362,7 +374,8 @@ fn end_words(end: &End) -> String {
     }
 }
 
-fn detail_line(text: &str) -> String {
+/// Returns what of a detail is recorded.
+pub(super) fn detail_line(text: &str) -> String {
     let mut line = one_line(text);
     line.truncate(line.floor_char_boundary(DETAIL_BYTES_MAX));
     line

@@ -110,7 +110,7 @@ fn at_admission<T>(
         local_times: &local_times,
         terms: &performer.terms,
         is_unattended: performer.setting.is_unattended,
-        base: &|| Ok(None),
+        base: &|_| Ok(None),
     })
 }
 

@@ -9,7 +9,7 @@ use kapi_agent::settings::AgentSettings;
 use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_launch::bounds::Touch;
 use kapi_launch::inputs::has_branches;
-use kapi_run::failure;
+use kapi_run::{asking, failure};
 
 use super::ending::not_launched;
 use super::{Performer, ending};
@@ -68,10 +68,12 @@ pub(super) fn resolve(performer: &Performer<'_>, task: &KernelTask) -> Result<Se
     })?;
     let backend = request.backend.clone().or_else(|| profile.backend.clone());
     let backend = backend.or_else(|| performer.terms.default_backend.clone());
-    let Some(backend) = backend else {
+    let level = performer.setting.level;
+    let there = || asking::default_agent(&performer.grants, level).map(str::to_owned);
+    let Some(backend) = backend.or_else(there) else {
         return Err(not_launched(format!(
-            "failed to find an agent program for {}: the request, the profile and the \
-             configuration name none",
+            "failed to find an agent for {}: the request, the profile and the configuration name \
+             none, and none can start here; `kapi doctor --agents` shows what each needs",
             profile.name
         )));
     };
@@ -120,31 +122,32 @@ fn touch(task: &KernelTask, profile: &AgentProfile) -> Touch {
     }
 }
 
-/// Each attempt has a branch of its own, so that none loses another's work: also none of another
-/// queue of the same repository, whose tasks have the same numbers.
+/// Returns a branch that nobody has: neither a person, nor another queue of the same repository, whose
+/// tasks have the same numbers.
 fn branch(performer: &Performer<'_>, task: &KernelTask) -> String {
-    let name = branch_name(task);
     let root = performer.project.layout.root();
+    let survey = RepositorySurvey::of(&performer.grants, root).ok();
+    let is_free = |name: &String| {
+        let is_free = survey.as_ref().map(|survey| survey.branch_is_free(name));
+        is_free.and_then(Result::ok).unwrap_or(true)
+    };
+    let mut names = branch_names(task);
+    let last = names.last().cloned().unwrap_or_default();
+    names.push(format!("{last}-{}", task.attempts));
     // Linked worktrees share their branches and each has a queue of its own.
     let is_linked = root.join(".git").is_file();
-    let is_free = RepositorySurvey::of(&performer.grants, root)
-        .and_then(|survey| survey.branch_is_free(&name))
-        .unwrap_or(true);
-    if is_free && !is_linked {
-        return name;
-    }
-    format!("{name}-{:x}", task.submitted_at_ms)
+    let mut names = names.into_iter().skip(usize::from(is_linked));
+    names.find(is_free).unwrap_or(last)
 }
 
-fn branch_name(task: &KernelTask) -> String {
+/// Returns what the branch of a task may be called, the plain name first.
+pub(super) fn branch_names(task: &KernelTask) -> Vec<String> {
     let name = match task.loop_run() {
         Some(run) => format!("kapi/{}-{}", run.name(), task.id),
         None => format!("kapi/{}", task.id),
     };
-    match task.attempts {
-        0 | 1 => name,
-        attempt => format!("{name}-{attempt}"),
-    }
+    let unique = format!("{name}-{:x}", task.submitted_at_ms);
+    vec![name, unique]
 }
 
 fn settings(

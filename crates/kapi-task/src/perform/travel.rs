@@ -190,7 +190,8 @@ pub fn project_name(grants: &HostGrants, root: &Path) -> Result<String, Lack> {
     Ok(format!("repo-{}", digits.unwrap_or(first.as_str())))
 }
 
-/// Offers the commit that is checked out, for a task that begins at it; `None` where nothing travels.
+/// Offers the commit that a task begins at: the one that is named, or the one that is checked out;
+/// where nothing travels, a commit that is checked out is not named either.
 ///
 /// # Errors
 /// When it cannot be offered.
@@ -198,11 +199,12 @@ pub fn offer_base(
     grants: &HostGrants,
     root: &Path,
     store: &KernelStore,
+    named: Option<&str>,
 ) -> Result<Option<String>, Lack> {
     let Some(station) = TravelStore::open(grants, root, store)? else {
-        return Ok(None);
+        return Ok(named.map(str::to_owned));
     };
-    let head = station.repository.resolve_commit("HEAD");
+    let head = station.repository.resolve_commit(named.unwrap_or("HEAD"));
     let head = head.map_err(|error| failed(&error))?;
     station.send(&head)?;
     Ok(Some(head.as_str().to_owned()))
@@ -244,6 +246,10 @@ pub(super) fn arrive(performer: &Performer<'_>, task: &KernelTask) -> Result<(),
     };
     let root = performer.project.layout.root();
     let Some(station) = TravelStore::open(&performer.grants, root, &performer.store)? else {
+        if !performer.store.is_shared() {
+            // It is here, or the launch says that it is not.
+            return Ok(());
+        }
         let location = root.display();
         return Err(format!(
             "there is no git repository in {location} to put commit {base} into"

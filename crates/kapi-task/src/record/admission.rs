@@ -39,9 +39,10 @@ pub struct TaskAdmission<'a> {
     pub terms: &'a KernelTerms,
     /// Whether nobody is there to answer.
     pub is_unattended: bool,
-    /// Returns the commit that a task begins at, once every machine that may work on it can have
-    /// it; `None` where all of them work in one directory. Asked only for what is let in.
-    pub base: &'a (dyn Fn() -> Result<Option<String>, String> + 'a),
+    /// Returns the commit that a task begins at, the one that is named or the one that is checked out,
+    /// once every machine that may work on it can have it; where all of them work in one directory,
+    /// only what is named. Asked only for what is let in.
+    pub base: &'a (dyn Fn(Option<&str>) -> Result<Option<String>, String> + 'a),
 }
 
 /// A task, as it is asked for; what is absent is as the terms have it.
@@ -75,6 +76,8 @@ pub struct TaskAsk<'a> {
     pub protect: Vec<String>,
     /// What the checks are held to.
     pub checks: CheckPolicy,
+    /// The commit it begins at; `None` for the one that is checked out.
+    pub base: Option<String>,
     /// Who asks.
     pub origin: TaskOrigin,
     /// How many tasks it stands below another.
@@ -141,6 +144,7 @@ impl TaskAdmission<'_> {
                     verify: &ask.verify,
                     protect: &ask.protect,
                     checks: ask.checks,
+                    base: ask.base.as_ref(),
                 })
             })?,
             description: ask.description.trim().to_owned(),
@@ -155,7 +159,7 @@ impl TaskAdmission<'_> {
             verify: ask.verify,
             protect: ask.protect,
             checks: ask.checks,
-            base: None,
+            base: ask.base,
             origin: ask.origin,
             depth: ask.depth,
             retry_of: ask.retry_of,
@@ -298,7 +302,8 @@ impl TaskAdmission<'_> {
         if !decision.allowed {
             return Err(KernelError::Policy(Box::new(decision)));
         }
-        request.base = (self.base)().map_err(|why| KernelError::Base { why })?;
+        let named = request.base.take();
+        request.base = (self.base)(named.as_deref()).map_err(|why| KernelError::Base { why })?;
         let command = KernelCommand::Submit {
             request: Box::new(request),
             admission: self.terms.admission(),
@@ -359,4 +364,6 @@ struct DerivedTask<'a> {
     protect: &'a [String],
     #[serde(skip_serializing_if = "CheckPolicy::is_plain")]
     checks: CheckPolicy,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base: Option<&'a String>,
 }

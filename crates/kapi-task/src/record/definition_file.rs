@@ -42,6 +42,13 @@ impl LoopCatalog {
             .iter()
             .find(|definition| definition.name == *name)
     }
+
+    /// Returns what is wrong with the file that would have a loop of this name.
+    #[must_use]
+    pub fn fault_of(&self, name: &str) -> Option<&SettingsFault> {
+        let is_its = |file: &str| Path::new(file).file_stem().is_some_and(|stem| stem == name);
+        self.faults.iter().find(|fault| is_its(&fault.file))
+    }
 }
 
 /// Returns the loops of the project at `root`, as seen from `start`, a directory of it.
@@ -107,6 +114,7 @@ fn parse_with(name: &str, text: &str, files: Files<'_>) -> Result<Definition, Ve
     let source = DefinitionSource {
         file: name.to_owned(),
         sha256: sha256_hex(text.as_bytes()),
+        is_tracked: false,
     };
     let read = read::definition(text, source, files, &mut faults);
     faults.instead_of(read)

@@ -3,7 +3,7 @@
 //! Made from the log and made again from it when missing. A task may stand in its file twice,
 //! after a crash; the last line is the one that counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use kapi_core::task_id::{KernelTaskId, LoopName};
@@ -69,6 +69,24 @@ impl<'a> KernelHistory<'a> {
     /// When its file cannot be read.
     pub fn find(&self, id: KernelTaskId) -> Result<Option<KernelTask>, KernelError> {
         Ok(self.read(segment_of(id))?.remove(&id))
+    }
+
+    /// Shows each of these tasks that has ended; each file is read once.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn visit(
+        &self,
+        ids: &BTreeSet<KernelTaskId>,
+        take: &mut dyn FnMut(&KernelTask),
+    ) -> Result<(), KernelError> {
+        let segments: BTreeSet<u64> = ids.iter().map(|id| segment_of(*id)).collect();
+        for segment in segments {
+            let tasks = self.read(segment)?;
+            let wanted = tasks.values().filter(|task| ids.contains(&task.id));
+            wanted.for_each(&mut *take);
+        }
+        Ok(())
     }
 
     /// Returns the last `n_max` tasks that are wanted, the newest first.

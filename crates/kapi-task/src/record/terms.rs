@@ -8,6 +8,8 @@ use std::path::PathBuf;
 use crate::rules::command::{Admission, Capacity, Overflow};
 use crate::rules::definition;
 
+/// Where lessons are kept when nobody says, below the state directory.
+pub const GUARDRAILS: &str = "guardrails";
 /// The agent program when nobody says which (specification: Config Format).
 pub const DEFAULT_BACKEND: &str = "pi";
 /// How long a task may take when nobody says, in milliseconds (specification: Config Format).

@@ -332,7 +332,7 @@ impl<'scope, 'env> KernelWorker<'scope, 'env> {
             let mut usage = job.usage;
             usage.add(&report.usage);
             let pause_ms = job.retry_cause.as_ref().map_or(0, |_| pause_ms(attempts));
-            let reported = || "its worker was stopped".to_owned();
+            let reported = || format!("its worker was stopped{}", report.work.left());
             KernelCommand::GiveBack {
                 hold: job.hold,
                 why: job.retry_cause.unwrap_or_else(reported),

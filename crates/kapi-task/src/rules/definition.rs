@@ -166,6 +166,9 @@ pub struct DefinitionSource {
     pub file: String,
     /// The SHA-256 of the file's text in lower-case hexadecimal digits.
     pub sha256: String,
+    /// Whether git tracks it: it may have come with the repository.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_tracked: bool,
 }
 
 /// Inputs that a definition cannot take, or misses.
@@ -209,7 +212,8 @@ impl Definition {
     /// Tells whether it could trigger itself and its file may have come with the repository.
     #[must_use]
     pub fn waits_for_a_word(&self) -> bool {
-        self.trigger != LoopTrigger::Manual && self.source.file.starts_with(SHARED)
+        let may_be_foreign = self.source.is_tracked || self.source.file.starts_with(SHARED);
+        self.trigger != LoopTrigger::Manual && may_be_foreign
     }
 
     /// Returns the inputs of a run: what was given stands instead of what the definition says.

@@ -118,12 +118,14 @@ impl LoopState {
 /// Tells whether its schedule or events may set a loop off.
 ///
 /// A person's word decides. Where there is none, a loop whose file may have come with the
-/// repository does nothing by itself, so that cloning a project and supervising it spends nothing.
+/// repository does nothing by itself, so that cloning a project and supervising it spends nothing;
+/// one that was set off here before goes on when its file is committed.
 #[must_use]
 pub fn is_on(definition: &Definition, known: Option<&LoopState>) -> bool {
+    let was_set_off = known.is_some_and(|state| state.fired_at_ms.is_some());
     known
         .and_then(|state| state.is_enabled)
-        .unwrap_or(!definition.waits_for_a_word())
+        .unwrap_or(was_set_off || !definition.waits_for_a_word())
 }
 
 /// The last run of a loop that has ended.

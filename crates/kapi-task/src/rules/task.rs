@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use kapi_check::rules::proof::assess::Grade;
 use kapi_check::rules::proof::inspection::Inspection;
 use kapi_core::task_id::{Fence, Holder, KernelTaskId};
+use kapi_core::text::counted;
 use kapi_core::usage::Usage;
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +75,7 @@ pub struct KernelTask {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "setback")]
     pub retry_cause: Option<String>,
-    /// The phases of a loop's run that are over, in their order.
+    /// The phases that are over, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseRecord>,
     /// What came of it.
@@ -95,15 +96,30 @@ impl KernelTask {
         self.request.goal.as_deref()
     }
 
-    /// Returns the phase that a loop's run is in; `None` when all are over, or it is none.
+    /// Returns the phase that it is in; `None` when all are over, or it has none.
     #[must_use]
     pub fn phase(&self) -> Option<LoopPhase> {
-        self.loop_run()?;
-        LoopPhase::ALL.get(self.phases.len()).copied()
+        if self.loop_run().is_none() && self.state.is_ended() {
+            return None;
+        }
+        self.course().get(self.phases.len()).copied()
+    }
+
+    /// Returns the phases that are recorded of it: all of a loop's run; of any other task that its agent
+    /// has ended, and that its checks have.
+    fn course(&self) -> &'static [LoopPhase] {
+        let has_checks = !self.request.verify.is_empty();
+        match (self.loop_run(), self.goal_drive()) {
+            (Some(_), _) => &LoopPhase::ALL,
+            (None, Some(_)) => &[],
+            (None, None) if has_checks => &[LoopPhase::Execute, LoopPhase::Evaluate],
+            (None, None) => &[LoopPhase::Execute],
+        }
     }
 }
 
-/// A phase of a loop's run. They follow each other; none is left out without a record.
+/// A phase of a loop's run, or of another task. They follow each other; none is left out without a
+/// record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum LoopPhase {
@@ -245,6 +261,25 @@ pub struct AttemptChanges {
     /// What it does to the checks themselves; of commands that were run again, only how they ended.
     #[serde(default, skip_serializing_if = "Inspection::is_empty")]
     pub inspection: Box<Inspection>,
+}
+
+impl AttemptChanges {
+    /// Says where it is, for an attempt that did not come to a good end; nothing where it changed
+    /// nothing.
+    #[must_use]
+    pub fn left(&self) -> String {
+        let files = match self.n_files {
+            0 => return String::new(),
+            n => counted(n, "file"),
+        };
+        match &self.branch {
+            Some(branch) => format!("; its work so far ({files}) is on branch {branch}"),
+            None => format!(
+                "; its work so far ({files}) is in sandbox {}",
+                self.run.as_deref().unwrap_or_default()
+            ),
+        }
+    }
 }
 
 /// How an attempt ended.

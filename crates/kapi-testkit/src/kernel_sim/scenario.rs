@@ -22,7 +22,7 @@ use kapi_task::rules::event::KernelEvent;
 use kapi_task::rules::evolve::evolve;
 use kapi_task::rules::request::{KernelRequest, RequestKey, TaskOrigin};
 use kapi_task::rules::state::KernelState;
-use kapi_task::rules::task::{AttemptReport, End};
+use kapi_task::rules::task::{AttemptReport, End, KernelTask, LoopPhase, PhaseStatus};
 use kapi_task::rules::task_terms::{Priority, Retry, TaskBudget};
 
 use crate::crash::{CrashScenario, notify};
@@ -44,6 +44,10 @@ struct Acknowledgement {
     submitted: BTreeMap<u64, KernelTaskId>,
     completed: BTreeSet<KernelTaskId>,
     cancelled: BTreeSet<KernelTaskId>,
+    /// Tasks whose agent has ended.
+    executed: BTreeSet<KernelTaskId>,
+    /// A task whose agent was run again after that.
+    repeated: Option<KernelTaskId>,
 }
 
 /// A simulated disk with a kernel that some processes use, one after the other.
@@ -115,7 +119,7 @@ impl KernelScenario {
 
     /// Works until nothing is left.
     fn work(&mut self, queue: &mut Queue<'_>, holder: &Holder) -> Result<(), KernelError> {
-        while let Some(task) = work(queue, holder)? {
+        while let Some(task) = work(queue, holder, &mut self.said)? {
             self.said.completed.insert(task);
         }
         Ok(())
@@ -159,6 +163,10 @@ impl CrashScenario for KernelScenario {
     /// Checks that what was acknowledged is there, and that everything says the same.
     fn check(&self) -> Result<(), OracleViolation> {
         let (disk, clock) = (self.disk.clone(), Arc::clone(&self.clock));
+        if let Some(task) = self.said.repeated {
+            let detail = format!("the agent of {task} had ended and was run again");
+            return Err(OracleViolation::new(Oracle::Once, detail));
+        }
         let project = project(&disk, &clock);
         let queue = Queue::open(&project).map_err(|error| failed(&error))?;
         let find = |task: KernelTaskId| queue.find(task).map_err(|error| failed(&error));
@@ -208,8 +216,12 @@ impl CrashScenario for KernelScenario {
     }
 }
 
-/// Claims, begins, holds and finishes one task; `None` when there is none.
-fn work(queue: &mut Queue<'_>, holder: &Holder) -> Result<Option<KernelTaskId>, KernelError> {
+/// Claims, begins, holds and finishes one task, from the phase it is in; `None` when there is none.
+fn work(
+    queue: &mut Queue<'_>,
+    holder: &Holder,
+    said: &mut Acknowledgement,
+) -> Result<Option<KernelTaskId>, KernelError> {
     let claim = KernelCommand::Claim {
         holder: holder.clone(),
         ttl_ms: 60_000,
@@ -226,6 +238,21 @@ fn work(queue: &mut Queue<'_>, holder: &Holder) -> Result<Option<KernelTaskId>, 
     };
     let hold = Hold { task, fence };
     queue.submit(&Actor::Engine, &KernelCommand::Begin(hold))?;
+    while let Some(phase) = queue.kernel().task(task).and_then(KernelTask::phase) {
+        if phase == LoopPhase::Execute && said.executed.contains(&task) {
+            said.repeated = Some(task);
+        }
+        let report = Some(Box::new(AttemptReport::of(End::Completed)));
+        let ended = KernelCommand::EndPhase {
+            hold,
+            phase,
+            status: PhaseStatus::Ok,
+            detail: None,
+            report,
+        };
+        queue.submit(&Actor::Engine, &ended)?;
+        said.executed.insert(task);
+    }
     let report = Box::new(AttemptReport::of(End::Completed));
     queue.submit(&Actor::Engine, &KernelCommand::Finish { hold, report })?;
     Ok(Some(task))
@@ -247,7 +274,7 @@ fn submit(number: u64) -> KernelCommand {
             ttl_ms: 86_400_000,
         }),
         retry: Retry::default(),
-        verify: Vec::new(),
+        verify: vec!["true".to_owned(); usize::from(number.is_multiple_of(2))],
         protect: Vec::new(),
         checks: CheckPolicy::default(),
         base: None,

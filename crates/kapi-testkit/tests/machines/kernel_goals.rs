@@ -73,7 +73,7 @@ fn submit(
         local_times: &local_times,
         terms: &terms,
         is_unattended: true,
-        base: &|| Err("nothing of a goal travels".to_owned()),
+        base: &|_| Err("nothing of a goal travels".to_owned()),
     };
     admission.submit_goal(queue, ask)
 }

@@ -124,7 +124,7 @@ impl Process<'_> {
             local_times: &local_times,
             terms: &location.terms,
             is_unattended: true,
-            base: &|| Ok(None),
+            base: &|_| Ok(None),
         };
         let around = LeaderContext {
             admission: &admission,

@@ -154,7 +154,7 @@ fn a_failed_attempt_is_tried_again_and_only_the_last_one_learns() {
     assert_eq!(failure(&task).exit_code, Some(3));
     assert_eq!(task.phases.len(), 8);
     assert_eq!(detail(&task, "learn"), "1 lesson proposed");
-    assert_eq!(machine.at("kapi/fix-task_1-2", "answer.txt"), "half");
+    assert_eq!(machine.at("kapi/fix-task_1", "answer.txt"), "half");
     let handoff = task.report.as_ref().unwrap().handoff.clone().unwrap();
     assert_eq!(handoff.next_action, "inspect the transcript and retry");
 }

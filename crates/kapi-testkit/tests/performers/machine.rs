@@ -310,6 +310,7 @@ impl Machine {
             verify: ask.verify.clone(),
             protect: Vec::new(),
             checks: CheckPolicy::default(),
+            base: None,
             origin: person(),
             depth: 0,
             retry_of: None,
@@ -400,7 +401,7 @@ impl Machine {
             local_times: &BTreeMap::new(),
             terms: &self.terms,
             is_unattended: true,
-            base: &|| Ok(None),
+            base: &|_| Ok(None),
         };
         let KernelReply::Submitted(id) = submit(&mut queue, &admission) else {
             panic!("it was not let in");

@@ -110,7 +110,7 @@ fn a_failed_agent_keeps_its_work_and_its_next_attempt_hears_of_it() {
         (KernelTaskState::Failed, 2),
         "{task:#?}"
     );
-    assert_eq!(machine.at("kapi/task_2-2", "answer.txt"), "half");
+    assert_eq!(machine.at("kapi/task_2", "answer.txt"), "half");
     let prompt = machine.prompt(&task);
     assert!(
         prompt.contains("```\nthe agent exited with code 7;"),

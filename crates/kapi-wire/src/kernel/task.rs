@@ -64,6 +64,10 @@ pub struct KernelTaskView {
     /// Why the attempt before did not come to an end.
     #[serde(rename = "setback")]
     pub retry_cause: Option<String>,
+    /// The phase it is in, while it has one.
+    pub phase: Option<&'static str>,
+    /// The phases that are over: whoever takes over goes on behind them.
+    pub phases: Vec<PhaseRecord>,
     /// Who works on it.
     pub lease: Option<LeaseView>,
     /// How it was asked for.
@@ -239,6 +243,8 @@ impl KernelTaskView {
             losses: task.losses,
             retries: task.retries,
             retry_cause: task.retry_cause.clone(),
+            phase: task.phase().map(kapi_task::rules::task::LoopPhase::name),
+            phases: task.phases.clone(),
             lease: lease(task),
             request: request(task),
             loop_run: loop_run(task),

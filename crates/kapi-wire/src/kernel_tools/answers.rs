@@ -35,9 +35,15 @@ pub fn duplicate(first: KernelTaskId) -> ToolAnswer {
     answer
 }
 
-/// Returns the answer to a look at a task; `waits` is what it waits for, where that is known.
+/// Returns the answer to a look at a task; `waits` is what it waits for and `turns` how many model calls
+/// its agents told of, where that is known.
 #[must_use]
-pub fn status(task: &KernelTask, waits: Option<&str>, now_ms: i64) -> ToolAnswer {
+pub fn status(
+    task: &KernelTask,
+    waits: Option<&str>,
+    turns: Option<u64>,
+    now_ms: i64,
+) -> ToolAnswer {
     let report = task.report.as_deref();
     let output = report
         .map(|report| report.output.as_str())
@@ -52,6 +58,12 @@ pub fn status(task: &KernelTask, waits: Option<&str>, now_ms: i64) -> ToolAnswer
             lines.push(format!("{name}: {}", line(said)));
         }
     }
+    let phases = match task.loop_run() {
+        Some(_) => phases_of(&task.phases),
+        None => Vec::new(),
+    };
+    lines.extend((!phases.is_empty()).then(|| "Phases:".to_owned()));
+    lines.extend(phases.iter().map(phase_line));
     if output.is_empty() {
         lines.push("(no output yet)".to_owned());
     } else {
@@ -64,7 +76,7 @@ pub fn status(task: &KernelTask, waits: Option<&str>, now_ms: i64) -> ToolAnswer
         "agent": agent,
         "output": output,
         "usage": {
-            "turns": Value::Null,
+            "turns": turns,
             "input": task.usage.input_tokens,
             "output": task.usage.output_tokens,
             "cost": task.usage.usd_micros.map(dollars),
@@ -75,8 +87,15 @@ pub fn status(task: &KernelTask, waits: Option<&str>, now_ms: i64) -> ToolAnswer
         "waits": waits,
         "branch": branch,
         "commit": work.and_then(|work| work.commit.as_deref()),
+        "phases": phases,
     });
     ToolAnswer::new(lines.join("\n"), details)
+}
+
+/// Returns every phase of a loop's run, those that are not over as deferred.
+fn phases_of(records: &[PhaseRecord]) -> Vec<Value> {
+    let phases = LoopPhase::ALL.into_iter();
+    phases.map(|phase| phase_of(phase, records)).collect()
 }
 
 /// Returns the answer to a look at a task that is not there, or not theirs.
@@ -127,10 +146,7 @@ pub fn triggered(name: &str, triggered: TriggerResult<'_>) -> ToolAnswer {
     };
     let is_launched = matches!(triggered, TriggerResult::Launched(_));
     let phases: Vec<Value> = if is_launched {
-        LoopPhase::ALL
-            .into_iter()
-            .map(|phase| phase_of(phase, records))
-            .collect()
+        phases_of(records)
     } else {
         Vec::new()
     };
@@ -190,6 +206,13 @@ pub fn loop_status_word<'a>(
         Some(last) if last.was_skipped => "skipped",
         Some(last) => status_word(last.state),
     }
+}
+
+/// Returns the answer to a look at a loop that there is not; `hint` says which there are.
+#[must_use]
+pub fn no_loop(name: &str, hint: &str) -> ToolAnswer {
+    let text = format!("loop not found: {}. {}", line(name), line(hint));
+    ToolAnswer::refusal(text, json!({"error": "not_found", "loops": []}))
 }
 
 /// Returns the answer to a look at loops.

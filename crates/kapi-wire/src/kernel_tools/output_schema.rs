@@ -37,6 +37,7 @@ pub fn kernel_output_schema(tool: KernelTool) -> Value {
             ("waits", TEXT_OR_NONE),
             ("branch", TEXT_OR_NONE),
             ("commit", TEXT_OR_NONE),
+            ("phases", LIST),
         ],
         KernelTool::Cancel => &[("taskId", TEXT), ("cancelled", FLAG), ("status", TEXT)],
         KernelTool::LoopTrigger => &[

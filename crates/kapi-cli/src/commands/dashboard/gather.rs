@@ -35,6 +35,7 @@ pub(super) fn gather(kernel: &ProjectKernel<'_>, errors: &[Error]) -> Result<Das
     }));
     warnings.extend(loops.faults.iter().map(of_fault));
     warnings.extend(kernel.profiles.faults.iter().map(of_fault));
+    warnings.extend(kernel.missing_agents(&loops).iter().map(of_fault));
     let guardrails = guardrails(kernel, &mut warnings);
     let fold = queue.kernel();
     let now_ms = kernel.context.clock.now_ms();

@@ -7,6 +7,7 @@ mod probe;
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::manifest::{Manifest, manifest};
+use kapi_run::asking;
 use serde::Serialize;
 
 use crate::commands::doctor::agents::probe::{AgentProbe, probe};
@@ -123,11 +124,11 @@ fn profiles(context: &Context, config: &Config) -> Vec<(String, String)> {
     };
     let project = context.project(&root, "kapi doctor --agents");
     let (kernel, _) = ProjectKernel::lenient(context, &project, config);
+    let level = config.level.unwrap_or(LEVEL_DEFAULT);
+    let there = asking::default_agent(&context.grants(config), level);
+    let otherwise = kernel.terms.default_backend.as_deref().or(there);
     let named = kernel.profiles.list.iter().map(|profile| {
-        let backend = profile
-            .backend
-            .as_deref()
-            .or(kernel.terms.default_backend.as_deref());
+        let backend = profile.backend.as_deref().or(otherwise);
         let kind = backend.and_then(|backend| AgentKind::parse(backend).ok());
         let name = kind.as_ref().map_or("", AgentKind::name);
         (profile.name.clone(), name.to_owned())

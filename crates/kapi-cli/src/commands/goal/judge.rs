@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::commands::goal::{answer, pick};
 use crate::context::Context;
 use crate::contract::agent_name;
-use crate::contract::judge::{self, JudgeName};
+use crate::contract::judge::JudgeName;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::ui::Format;
@@ -91,7 +91,7 @@ fn for_goal(context: &Context, goal: &Goal, text: &str) -> Result<String, Error>
 
 /// Adds to a refusal who could judge.
 fn with_existing(error: Error, grants: &HostGrants) -> Error {
-    let agents = judge::able(grants, SandboxLevel::Native);
+    let agents = asking::able(grants, SandboxLevel::Native);
     let agents = if agents.is_empty() {
         "no agent is installed with credentials".to_owned()
     } else {

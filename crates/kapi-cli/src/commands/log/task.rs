@@ -3,15 +3,11 @@
 //! A task that drives a goal has none: the goal has a log of its own.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
 use kapi_core::task_id::KernelTaskId;
-use kapi_launch::paths::SandboxId;
-use kapi_store::layout::project_key;
 use kapi_sys::alarm::{Alarm, WakeSources};
-use kapi_task::perform;
 use kapi_task::record::queue::Queue;
 use kapi_task::rules::goal_drive::GoalDrive;
 use kapi_task::rules::task::KernelTask;
@@ -26,7 +22,6 @@ use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::kernel::listening::listen;
 use crate::kernel::{self, ProjectKernel, failed, no_task};
-use crate::subject::launches::sandboxes;
 use crate::ui::{Format, OutputDisposition};
 
 /// The longest until a followed transcript is looked at again.
@@ -83,7 +78,7 @@ fn follow(
     loop {
         // Asked first, so that whatever it wrote last is among what is read next.
         let task = task(&mut queue, id)?;
-        let found = transcripts(kernel, id)?;
+        let found = kernel.transcripts(id)?;
         let mut watched = WakeSources::default();
         watched
             .directories
@@ -129,31 +124,4 @@ fn task(queue: &mut Queue<'_>, id: KernelTaskId) -> Result<KernelTask, Error> {
     queue.refresh().map_err(|error| failed(&error))?;
     let found = queue.find(id).map_err(|error| failed(&error))?;
     found.ok_or_else(|| no_task(id))
-}
-
-/// Returns the transcripts of a task's attempts, by the numbers of their leases. They outlive the
-/// rest of their sandboxes.
-fn transcripts(
-    kernel: &ProjectKernel<'_>,
-    id: KernelTaskId,
-) -> Result<BTreeMap<u64, PathBuf>, Error> {
-    let sandboxes = sandboxes(kernel.context);
-    let root = kernel.project.layout.root();
-    let any = SandboxId::parse(&id.to_string()).map_err(|error| Error::launch(&error))?;
-    let any = sandboxes.location(&project_key(root), &any).dir();
-    let prefix = format!("{id}-");
-    let beside = any.parent().unwrap_or(&any);
-    let listed = kernel.project.disk.list(beside);
-    let mut found = BTreeMap::new();
-    for name in listed.map_err(|error| Error::failed(&error))? {
-        let fence = name
-            .strip_prefix(&prefix)
-            .and_then(|fence| fence.parse().ok());
-        let path = perform::transcript(&sandboxes, &project_key(root), &name)
-            .filter(|path| path.is_file());
-        if let (Some(fence), Some(path)) = (fence, path) {
-            found.insert(fence, path);
-        }
-    }
-    Ok(found)
 }

@@ -37,7 +37,9 @@ struct LoopFaultView {
 /// Lists the loops.
 pub(super) fn run(context: &Context) -> Result<Exit, Error> {
     kernel::with(context, "kapi loop list", |kernel| {
-        let found = kernel.loops();
+        let mut found = kernel.loops();
+        let missing = kernel.missing_agents(&found);
+        found.faults.extend(missing);
         let queue = kernel.queue()?;
         let now_ms = context.clock.now_ms();
         let view = |definition| loop_state::view(queue.kernel(), definition, now_ms);

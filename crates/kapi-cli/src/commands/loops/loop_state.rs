@@ -28,11 +28,7 @@ pub(super) fn find<'d>(found: &'d LoopCatalog, name: &LoopName) -> Result<&'d De
         let text = format!("the definition of loop {name} has an error");
         Error::new(Exit::Usage, text)
     };
-    let is_its = |file: &str| {
-        let stem = std::path::Path::new(file).file_stem();
-        stem.is_some_and(|stem| stem == name.as_str())
-    };
-    let fault = found.faults.iter().find(|fault| is_its(&fault.file));
+    let fault = found.fault_of(name.as_str());
     let names: Vec<&str> = found
         .definitions
         .iter()

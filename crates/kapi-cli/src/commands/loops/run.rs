@@ -70,6 +70,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let found = kernel.loops();
         let definition = loop_state::find(&found, &args.name)?;
         let profile = kernel.profile(Some(&definition.agent))?;
+        kernel.check_limits(definition.backend.as_ref(), profile, &definition.budget)?;
         if !args.dry_run {
             kernel.prepare()?;
         }

@@ -3,10 +3,12 @@
 //! What happens while a loop is off is not made up for; a person may always run it.
 
 use kapi_core::actor::Actor;
+use kapi_core::task_id::LoopName;
 use kapi_sys::clock::Clock as _;
 use kapi_task::perform::events::EventWatcher;
 use kapi_task::record::events;
 use kapi_task::record::events::Sight;
+use kapi_task::record::queue::Queue;
 use kapi_task::rules::command::KernelCommand;
 use kapi_task::rules::definition::Definition;
 use kapi_task::rules::definition::trigger::{EventSource, LoopTrigger};
@@ -35,21 +37,7 @@ pub(super) fn run(context: &Context, args: &LoopArg, to: LoopSwitch) -> Result<E
         context.require_human("enable and disable loops")?;
         kernel.prepare()?;
         let mut queue = kernel.queue()?;
-        let switch = KernelCommand::Switch {
-            name: args.name.clone(),
-            is_enabled: to == LoopSwitch::On,
-        };
-        if to == LoopSwitch::On
-            && let Some(mark) = mark(kernel, queue.kernel(), definition)
-        {
-            // What happened while it was off is not made up for. Noted first: in between it is off.
-            let name = args.name.clone();
-            let mark = Some(mark);
-            let seen = queue.submit(&Actor::Engine, &KernelCommand::See { name, mark });
-            seen.map_err(|error| failed(&error))?;
-        }
-        let switched = queue.submit(&context.actor, &switch);
-        switched.map_err(|error| failed(&error))?;
+        switch(kernel, &mut queue, definition, to)?;
         let view = loop_state::view(queue.kernel(), definition, context.clock.now_ms());
         match context.ui.format {
             Format::Json => context.ui.json(&json!({
@@ -75,6 +63,43 @@ pub(super) fn run(context: &Context, args: &LoopArg, to: LoopSwitch) -> Result<E
         }
         Ok(Exit::Success)
     })
+}
+
+/// Enables the loops with these names; those that are enabled stay as they are.
+pub(crate) fn enable(kernel: &ProjectKernel<'_>, names: &[LoopName]) -> Result<(), Error> {
+    let found = kernel.loops();
+    let mut queue = kernel.queue()?;
+    for name in names {
+        let definition = loop_state::find(&found, name)?;
+        switch(kernel, &mut queue, definition, LoopSwitch::On)?;
+    }
+    Ok(())
+}
+
+fn switch(
+    kernel: &ProjectKernel<'_>,
+    queue: &mut Queue<'_>,
+    definition: &Definition,
+    to: LoopSwitch,
+) -> Result<(), Error> {
+    let is_enabled = to == LoopSwitch::On;
+    let known = queue.kernel().loops.get(&definition.name);
+    if known.and_then(|known| known.is_enabled) == Some(is_enabled) {
+        return Ok(());
+    }
+    if is_enabled && let Some(mark) = mark(kernel, queue.kernel(), definition) {
+        // What happened while it was off is not made up for. Noted first: in between it is off.
+        let name = definition.name.clone();
+        let mark = Some(mark);
+        let seen = queue.submit(&Actor::Engine, &KernelCommand::See { name, mark });
+        seen.map_err(|error| failed(&error))?;
+    }
+    let command = KernelCommand::Switch {
+        name: definition.name.clone(),
+        is_enabled,
+    };
+    let switched = queue.submit(&kernel.context.actor, &command);
+    switched.map(drop).map_err(|error| failed(&error))
 }
 
 /// Returns what a loop's event watches, as it is now.

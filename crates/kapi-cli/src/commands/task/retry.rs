@@ -94,7 +94,11 @@ fn submit(
             admission.trigger_loop(queue, actor, ask)
         }
         None => {
-            let ask = again(task, profile);
+            let mut ask = again(task, profile);
+            if !kernel.store.is_shared() {
+                // Elsewhere each request begins at what is checked out where it is made.
+                ask.base.clone_from(&task.request.base);
+            }
             admission.submit_task(
                 queue,
                 actor,
@@ -126,6 +130,7 @@ fn again<'p>(task: &KernelTask, profile: &'p AgentProfile) -> TaskAsk<'p> {
         verify: request.verify,
         protect: request.protect,
         checks: request.checks,
+        base: None,
         origin: request.origin,
         depth: request.depth,
         retry_of: Some(task.id),

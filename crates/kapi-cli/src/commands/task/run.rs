@@ -3,8 +3,9 @@
 use std::io::Read as _;
 
 use kapi_agent::manifest::manifest;
+use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_task::record::admission::{KeyAsk, TaskAsk};
-use kapi_task::record::profile_file::AgentProfile;
+use kapi_task::record::profile_file::{Access, AgentProfile};
 use kapi_task::rules::definition::BACKOFF_MS_MAX_DEFAULT;
 use kapi_task::rules::request::{RETRIES_MAX, TaskOrigin};
 use kapi_task::rules::task_terms::{Priority, Retry, TaskBudget};
@@ -81,6 +82,9 @@ pub(crate) struct Args {
     protect: Vec<String>,
     #[command(flatten)]
     checks: CheckFlags,
+    /// Branch, tag or commit to start from [default: the checked-out commit]
+    #[arg(help_heading = None::<&str>, long, value_name = "REVISION")]
+    base: Option<String>,
     /// Also give the agent the lessons of this domain
     #[arg(help_heading = None::<&str>, long, value_name = "DOMAIN")]
     domain: Option<String>,
@@ -107,7 +111,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let context = &context
         .with_notify(&args.notify)
         .with_deliver(&args.deliver);
-    kernel::with(context, "kapi task run", |kernel| {
+    kernel::with_here(context, "kapi task run", |kernel| {
         let root = kernel.project.layout.root();
         delivery::check_flags(context, kernel.config, root, &args.deliver)?;
         submit(kernel, args, &prompt)
@@ -128,6 +132,10 @@ fn require_agent(kernel: &ProjectKernel<'_>, agent: &str) -> Result<(), Error> {
 
 fn submit(kernel: &ProjectKernel<'_>, args: &Args, prompt: &str) -> Result<Exit, Error> {
     let profile = kernel.profile(args.profile.as_deref())?;
+    if profile.access == Access::Write {
+        // Without a project there is nowhere for changes to go.
+        kernel::root(kernel.context)?;
+    }
     if let Some(agent) = &args.agent {
         require_agent(kernel, agent)?;
     }
@@ -135,6 +143,8 @@ fn submit(kernel: &ProjectKernel<'_>, args: &Args, prompt: &str) -> Result<Exit,
     let mut queue = kernel.queue()?;
     let (origin, depth) = kernel.asker(&queue);
     let mut ask = ask(kernel, args, prompt, profile, origin);
+    ask.base = base(kernel, args.base.as_deref())?;
+    kernel.check_limits(ask.backend.as_ref(), profile, &ask.budget)?;
     ask.depth = depth;
     let actor = &kernel.context.actor;
     let answer = kernel.at_admission(|admission| admission.submit_task(&mut queue, actor, ask));
@@ -193,10 +203,25 @@ fn ask<'p>(
         verify: here.commands(&args.verify),
         protect: here.patterns(&args.protect),
         checks: args.checks.policy(),
+        base: None,
         origin,
         depth: 0,
         retry_of: None,
     }
+}
+
+/// Returns the commit that is named, as it is now.
+fn base(kernel: &ProjectKernel<'_>, named: Option<&str>) -> Result<Option<String>, Error> {
+    let Some(named) = named else {
+        return Ok(None);
+    };
+    let grants = kernel.context.grants(kernel.config);
+    let survey = RepositorySurvey::of(&grants, kernel.project.layout.root());
+    let survey = survey.map_err(|failure| Error::world(&failure))?;
+    let commit = survey
+        .base(named)
+        .map_err(|failure| Error::world(&failure))?;
+    Ok(Some(commit.commit))
 }
 
 fn prompt(text: &str) -> Result<String, Error> {

@@ -22,6 +22,7 @@ use kapi_task::rules::task_state::KernelTaskState;
 
 use crate::commands::up::board::Board;
 use crate::commands::up::calls::InboundCalls;
+use crate::commands::up::missed_times::MissedTimes;
 use crate::commands::up::threads::Shop;
 use crate::commands::up::watched_files::FileNotices;
 use crate::delivering::others::{self, DeliverySite};
@@ -32,6 +33,11 @@ use crate::notification;
 
 /// How often a task that found no room on the machine is tried again, in milliseconds.
 const CAPACITY_MS: u64 = 2_000;
+
+/// How often it is looked whether what tasks left is within its limits, in milliseconds: hourly.
+const RETENTION_MS: u64 = 60 * 60 * 1_000;
+/// Tasks after whose end that is looked at, too.
+const RETENTION_TASKS: usize = 100;
 
 /// What performs one task.
 pub(super) type Perform<'env> =
@@ -50,6 +56,8 @@ pub(super) struct Floor<'env> {
     pub(super) has_woken: &'env AtomicBool,
     /// Wakes the supervisor, and says so.
     pub(super) ring: &'env (dyn Fn() + Sync),
+    /// What becomes of scheduled times that nobody was there for.
+    pub(super) missed: MissedTimes,
     /// Tasks at once.
     pub(super) slots: usize,
 }
@@ -61,6 +69,7 @@ pub(super) struct Tasks<'scope, 'env> {
     kernel: ProjectKernel<'env>,
     has_capacity: &'env (dyn Fn(usize) -> bool + Sync),
     has_woken: &'env AtomicBool,
+    missed: MissedTimes,
     slots: usize,
     worker: KernelWorker<'scope, 'env>,
     leader: Leader,
@@ -74,6 +83,9 @@ pub(super) struct Tasks<'scope, 'env> {
     work_at_ms: u64,
     lead_at_ms: u64,
     capacity_at_ms: u64,
+    retention_at_ms: u64,
+    /// Tasks that have ended since that was looked at.
+    n_ended: usize,
     /// Where each task stood when it was told of last.
     reported: BTreeMap<KernelTaskId, KernelTaskState>,
     tally: TaskTally,
@@ -120,12 +132,15 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
             kernel,
             has_capacity: floor.has_capacity,
             has_woken: floor.has_woken,
+            missed: floor.missed,
             slots: floor.slots,
             worker,
             leader: Leader::default(),
             work_at_ms: 0,
             lead_at_ms: 0,
             capacity_at_ms: 0,
+            retention_at_ms: 0,
+            n_ended: 0,
             reported: BTreeMap::new(),
             tally: TaskTally::default(),
             is_leaving: false,
@@ -160,11 +175,13 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
         }
         self.work(has_news, now_ms)?;
         self.announce(board)?;
+        self.keep_within_limits(now_ms);
         let pauses = self.not_before_ms(now_ms).into_iter();
         let port_ms = self.calls.as_ref().and_then(InboundCalls::again_at_ms);
         let own = [
             self.work_at_ms,
             self.lead_at_ms,
+            self.retention_at_ms,
             port_ms.unwrap_or(u64::MAX),
         ];
         Ok(pauses.chain(own).min().unwrap_or(u64::MAX))
@@ -185,8 +202,14 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
                 "note: the previous settings stay in effect: {error}"
             )),
         }
-        let found = self.kernel.loops();
-        let faults = found.faults.iter().chain(&self.kernel.profiles.faults);
+        let mut found = self.kernel.loops();
+        self.missed.apply(&mut found.definitions);
+        let missing = self.kernel.missing_agents(&found);
+        let faults = found
+            .faults
+            .iter()
+            .chain(&self.kernel.profiles.faults)
+            .chain(&missing);
         board.faults(faults.map(ToString::to_string).collect());
         self.leader.set(found.definitions);
         self.lead_at_ms = 0;
@@ -355,8 +378,30 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
                 .and_modify(|state| *state = task.state);
         }
         self.tally.waiting = self.reported.len();
+        self.n_ended += ended.len();
         ended.into_iter().for_each(|task| self.notify(task));
         Ok(())
+    }
+
+    /// Removes what is beyond the limits of what tasks leave, from time to time.
+    fn keep_within_limits(&mut self, now_ms: u64) {
+        let is_due = now_ms >= self.retention_at_ms || self.n_ended >= RETENTION_TASKS;
+        if !is_due || self.is_leaving {
+            return;
+        }
+        self.retention_at_ms = now_ms + RETENTION_MS;
+        self.n_ended = 0;
+        let shop = self.shop;
+        self.scope.spawn(move || {
+            let removed = reread(shop).map(|kernel| kernel.keep_within_limits());
+            let text = match removed {
+                Ok(Ok(None)) => return,
+                Ok(Ok(Some(text))) => text,
+                Ok(Err(error)) => format!("failed to {}", error.message),
+                Err(error) => error.to_string(),
+            };
+            shop.context.ui.say(&format!("note: {text}."));
+        });
     }
 
     /// Delivers a task that has ended, and tells the person of it.

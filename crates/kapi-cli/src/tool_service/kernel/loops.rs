@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 
 use kapi_core::task_id::LoopName;
 use kapi_core::value::KernelValue;
+use kapi_settings::fault::nearest;
 use kapi_store::timestamp::format_ms;
 use kapi_sys::clock::Clock as _;
 use kapi_task::record::admission::{KeyAsk, LoopAsk};
+use kapi_task::record::definition_file::LoopCatalog;
 use kapi_task::record::queue::Queue;
 use kapi_task::record::schedule::{Schedule, due};
 use kapi_task::rules::decide;
@@ -36,12 +38,9 @@ pub(super) fn trigger(
     let Some(definition) = known.as_ref().and_then(|name| loops.find(name)) else {
         let mut reason = format!("loop not found: {name}");
         // A file that cannot be read is why there is none of its name.
-        let file = format!("/{name}.md");
-        let fault = loops
-            .faults
-            .iter()
-            .find(|fault| fault.file.ends_with(&file));
-        reason.extend(fault.map(|fault| format!(" ({fault})")));
+        let hint = loops.fault_of(name).map(ToString::to_string);
+        let hint = hint.or_else(|| meant(&loops, name));
+        reason.extend(hint.map(|hint| format!(" ({hint})")));
         return refused(&reason);
     };
     let profile = match kernel.profile(Some(&definition.agent)) {
@@ -103,18 +102,30 @@ pub(super) fn status(kernel: &ProjectKernel<'_>, name: Option<&str>) -> Result<T
         return Ok(answers::loops(&lines));
     };
     let known = LoopName::parse(name).ok();
-    let found = known.as_ref().and_then(|name| loops.find(name));
-    // A name that is nobody's is idle (specification).
-    let line = found.map_or_else(
-        || LoopSummary {
-            name: name.to_owned(),
-            last_run: None,
-            status: "idle".to_owned(),
-            next_scheduled: None,
-        },
-        shown,
-    );
-    Ok(answers::loops(&[line]))
+    match known.as_ref().and_then(|name| loops.find(name)) {
+        Some(definition) => Ok(answers::loops(&[shown(definition)])),
+        None => Ok(answers::no_loop(name, &instead(&loops, name))),
+    }
+}
+
+/// Says what is wrong with the file of a loop that there is not, or what may have been meant.
+fn instead(loops: &LoopCatalog, name: &str) -> String {
+    if let Some(fault) = loops.fault_of(name) {
+        return fault.to_string();
+    }
+    let names = loops.definitions.iter().map(|known| known.name.as_str());
+    let known: Vec<&str> = names.collect();
+    match (meant(loops, name), known.as_slice()) {
+        (Some(question), _) => question,
+        (None, []) => "There are no loops.".to_owned(),
+        (None, known) => format!("There are: {}.", known.join(", ")),
+    }
+}
+
+/// Asks whether a loop with a name like this was meant.
+fn meant(loops: &LoopCatalog, name: &str) -> Option<String> {
+    let names = loops.definitions.iter().map(|known| known.name.as_str());
+    nearest(name, names).map(|meant| format!("Did you mean {meant}?"))
 }
 
 fn line_of(queue: &Queue<'_>, definition: &Definition, now_ms: i64) -> LoopSummary {

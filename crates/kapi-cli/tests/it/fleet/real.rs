@@ -132,7 +132,7 @@ fn a_worker_that_is_killed_is_followed_by_one_on_another_machine() {
     );
     let holder = seen["lease"]["holder"].as_str().unwrap();
     assert!(holder.starts_with("kapi up on "), "{holder}");
-    assert_eq!(fleet.asks.show("kapi/task_1-2", "answer.txt"), "42");
+    assert_eq!(fleet.asks.show("kapi/task_1", "answer.txt"), "42");
     end(waits, &second);
     first.await_no_process();
 }
@@ -158,7 +158,7 @@ fn a_worker_whose_network_is_cut_stops_and_another_takes_over() {
     assert_eq!(left.code, 4, "{left:?}");
     assert!(left.stderr.contains("error: failed to reach"), "{left:?}");
     cut.await_no_process();
-    assert_eq!(fleet.asks.show("kapi/task_1-2", "answer.txt"), "42");
+    assert_eq!(fleet.asks.show("kapi/task_1", "answer.txt"), "42");
     end(works, &free);
 }
 

@@ -74,7 +74,7 @@ impl LoopExecution<'_> {
             terms: &performer.terms,
             is_unattended: performer.setting.is_unattended,
             // What it builds on travelled for this run.
-            base: &|| Ok(self.task.request.base.clone()),
+            base: &|_| Ok(self.task.request.base.clone()),
         };
         // A run of the same loop goes on with what this one was given.
         let inputs = if definition.name == *self.run.name() {

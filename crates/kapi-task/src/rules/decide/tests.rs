@@ -256,6 +256,7 @@ pub(super) fn definition(name: &str) -> Definition {
         source: DefinitionSource {
             file: "loops/look.md".to_owned(),
             sha256: "0".repeat(64),
+            is_tracked: false,
         },
     }
 }

@@ -45,6 +45,7 @@ fn smallest() -> Definition {
         source: DefinitionSource {
             file: ".pi/loops/a.md".to_owned(),
             sha256: "00".to_owned(),
+            is_tracked: false,
         },
     }
 }

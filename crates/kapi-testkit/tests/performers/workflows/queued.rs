@@ -80,7 +80,7 @@ fn submit(queue: &mut Queue<'_>, terms: &KernelTerms, asked: &GoalTaskPlan<'_>) 
         local_times: &BTreeMap::new(),
         terms,
         is_unattended: true,
-        base: &|| Ok(None),
+        base: &|_| Ok(None),
     };
     let ask = GoalAsk {
         title: &asked.work.title,

@@ -128,6 +128,8 @@ impl Unit {
         let name = systemd_line(&self.name)?;
         Ok(format!(
             "# {MARK}; `kapi up --uninstall` removes it.
+# Keys of models: files such as ~/.config/kapi/keys/ANTHROPIC_API_KEY (mode 600), or in a drop-in
+# (`systemctl --user edit`) LoadCredential=ANTHROPIC_API_KEY:<file>.
 [Unit]
 Description=Kapi in {name}: goals, tasks and loops
 StartLimitIntervalSec=600

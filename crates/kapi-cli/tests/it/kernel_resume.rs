@@ -1,0 +1,207 @@
+//! A task whose worker is lost goes on where it stood: what its agent finished is adopted and proved,
+//! and the agent is not run, and not paid for, again.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::environment::{Environment, for_each, write};
+use crate::kernel_leavings::{attempts, leavings, rescues};
+use crate::kernel_task::branches;
+
+/// Does the work, and says so.
+const WORKER: &str = "command:echo 42 > answer.txt; echo it ran";
+/// Begins, and waits to be ended; the next attempt does the work.
+const HALF: &str = "command:if grep -q 'did not finish' \"$KAPI_PROMPT_FILE\"; then echo 42 > answer.txt; else echo half > answer.txt; echo begun; sleep 300; fi";
+
+/// Has the worker ended by a signal at the so-and-so-manieth git process after its agent has ended;
+/// at none where that is 0. Returns the file with the number of those processes.
+fn ended_at(env: &mut Environment, n: usize, signal: &str) -> PathBuf {
+    let dir = env.root().join("git");
+    let (file, program) = (dir.join("calls"), dir.join("git"));
+    let path = std::env::var("PATH").unwrap();
+    let real = std::env::split_paths(&path).map(|dir| dir.join("git"));
+    let real = real.into_iter().find(|path| path.is_file()).unwrap();
+    let state = env.home().join(".ilchul/sandboxes");
+    let log = env.repository().join(".ilchul/kernel/events.jsonl");
+    let script = format!(
+        "#!/bin/sh\n\
+         if ls '{state}'/*/task_*/ended.json >/dev/null 2>&1 || grep -qs '\"execute\"' '{log}'; then\n\
+         echo \"$*\" >> '{file}'\n\
+         if [ $(wc -l < '{file}') = {n} ]; then kill -{signal} $PPID; fi\n\
+         fi\n\
+         exec '{real}' \"$@\"\n",
+        state = state.display(),
+        log = log.display(),
+        file = file.display(),
+        real = real.display(),
+    );
+    write(&program, script);
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    env.set("PATH", &format!("{}:{path}", dir.display()));
+    file
+}
+
+/// Returns how often the agent ran.
+fn agent_runs(env: &Environment) -> usize {
+    let transcripts = attempts(env).into_iter();
+    let texts = transcripts.map(|dir| fs::read_to_string(dir.join("runs/1/transcript.jsonl")));
+    texts
+        .map(|text| text.unwrap_or_default().matches("it ran").count())
+        .sum()
+}
+
+fn run(env: &Environment, agent: &str) -> i32 {
+    let args = ["task", "run", "make it right", "--verify", "sh test.sh"];
+    env.kapi(&[&args[..], &["--json", "--agent", agent]].concat())
+        .code
+}
+
+/// Checks that the task is done, by one run of its agent, and that nothing else is left.
+fn assert_done_once(env: &Environment, case: &str) {
+    let shown = env.json(&["show", "task_1"]);
+    assert_eq!(shown["state"], "completed", "{case}: {shown:#}");
+    assert_eq!(agent_runs(env), 1, "{case}: {shown:#}");
+    assert_eq!(branches(env), ["kapi/task_1"], "{case}: {shown:#}");
+    assert_eq!(env.show("kapi/task_1", "answer.txt"), "42", "{case}");
+    assert_eq!(shown["work"]["branch"], "kapi/task_1", "{case}: {shown:#}");
+    let phases = shown["phases"].as_array().unwrap().iter();
+    let phases: Vec<&str> = phases.map(|it| it["phase"].as_str().unwrap()).collect();
+    assert_eq!(phases, ["execute", "evaluate"], "{case}: {shown:#}");
+    assert_eq!(leavings(env), Vec::<PathBuf>::new(), "{case}");
+    assert_eq!(rescues(env), Vec::<String>::new(), "{case}");
+    let audit = env.kapi(&["audit"]);
+    assert_eq!(audit.code, 0, "{case}: {audit:?}");
+}
+
+#[test]
+fn finished_work_is_adopted_wherever_its_worker_was_killed() {
+    let mut env = Environment::new();
+    let file = ended_at(&mut env, 0, "KILL");
+    assert_eq!(run(&env, WORKER), 0);
+    assert_done_once(&env, "not killed");
+    let said = fs::read_to_string(file).unwrap();
+    let calls: Vec<&str> = said.lines().collect();
+    assert!(calls.len() > 10, "{said}");
+    let cases: Vec<usize> = (1..=calls.len()).collect();
+    for_each(&cases, |n| {
+        let case = format!("killed at {n}: {}", calls[n - 1]);
+        let mut env = Environment::new();
+        ended_at(&mut env, *n, "KILL");
+        run(&env, WORKER);
+        env.await_no_process();
+        let once = env.kapi(&["up", "--once"]);
+        assert_eq!(once.code, 0, "{case}: {once:?}");
+        assert_done_once(&env, &case);
+    });
+}
+
+#[test]
+fn an_interrupt_while_it_verifies_costs_no_second_run() {
+    let mut env = Environment::new();
+    let file = ended_at(&mut env, 0, "INT");
+    assert_eq!(run(&env, WORKER), 0);
+    let said = fs::read_to_string(file).unwrap();
+    let n_calls = said.lines().count();
+    let cases = [n_calls / 2, n_calls - 1];
+    for_each(&cases, |n| {
+        let mut env = Environment::new();
+        ended_at(&mut env, *n, "INT");
+        assert_eq!(run(&env, WORKER), 130, "{n}: {said}");
+        let waiting = env.json(&["show", "task_1"]);
+        assert_eq!(waiting["status"], "queued", "{n}: {waiting:#}");
+        assert_eq!(waiting["phase"], "evaluate", "{n}: {waiting:#}");
+        assert_eq!(run(&env, WORKER), 0, "{n}");
+        assert_done_once(&env, &format!("interrupted at {n}"));
+    });
+}
+
+#[test]
+fn what_an_interrupted_agent_had_done_is_kept_and_its_task_has_one_branch() {
+    let env = Environment::new();
+    let args = ["task", "run", "make it right", "--json", "--agent", HALF];
+    let first = env.start(&args);
+    crate::kernel_leavings::await_begun(&env, 1);
+    first.signal(Signal::INT);
+    assert_eq!(first.finish().code, 130);
+    let waiting = env.json(&["show", "task_1"]);
+    let why = waiting["setback"].as_str().unwrap();
+    assert!(
+        why.contains("its work so far (1 file) is on branch kapi/task_1"),
+        "{waiting:#}"
+    );
+    assert_eq!(env.show("kapi/task_1", "answer.txt"), "half");
+    let again = env.kapi(&args);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert_eq!(branches(&env), ["kapi/task_1"]);
+    assert_eq!(env.show("kapi/task_1", "answer.txt"), "42");
+    let rescues = rescues(&env);
+    let [rescue] = rescues.as_slice() else {
+        panic!("{rescues:?}");
+    };
+    assert_eq!(env.show(rescue, "answer.txt"), "half");
+    let shown = env.json(&["show", "task_1"]);
+    assert!(
+        shown["output"].as_str().unwrap().contains(rescue),
+        "{shown:#}"
+    );
+    assert_eq!(leavings(&env), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_branch_of_somebody_else_is_left_alone() {
+    let env = Environment::new();
+    env.git(&["branch", "kapi/task_1"]);
+    env.git(&["checkout", "--quiet", "kapi/task_1"]);
+    env.write("mine.txt", "mine\n");
+    env.commit_all("task_1 by hand");
+    env.git(&["checkout", "--quiet", "main"]);
+    let mine = env.commit_of("kapi/task_1");
+    let args = ["task", "run", "make it right", "--json", "--agent", HALF];
+    let first = env.start(&args);
+    crate::kernel_leavings::await_begun(&env, 1);
+    first.kill();
+    env.await_no_process();
+    assert_eq!(env.kapi(&["up", "--once"]).code, 0);
+    assert_eq!(env.commit_of("kapi/task_1"), mine);
+    let shown = env.json(&["show", "task_1"]);
+    let branch = shown["work"]["branch"].as_str().unwrap();
+    assert!(branch.starts_with("kapi/task_1-"), "{shown:#}");
+    assert_eq!(branches(&env), ["kapi/task_1", branch]);
+    assert_eq!(
+        (&shown["losses"], &shown["attempts"]),
+        (&json!(1), &json!(2))
+    );
+}
+
+#[test]
+fn a_loops_run_goes_on_with_an_agent_that_had_finished_unrecorded() {
+    let machine = |n: usize| {
+        let mut env = Environment::new();
+        env.configure(&format!("[kernel]\ndefault_backend = {WORKER:?}\n"));
+        env.write(
+            ".pi/loops/fix.md",
+            "---\nname: fix\nworkspace: branch\nverify: [sh test.sh]\n---\nMake it right.\n",
+        );
+        let file = ended_at(&mut env, n, "KILL");
+        env.kapi(&["loop", "run", "fix", "--json"]);
+        env.await_no_process();
+        (env, file)
+    };
+    let (_, file) = machine(0);
+    let n_calls = fs::read_to_string(file).unwrap().lines().count();
+    for_each(&[1, 2, 3, n_calls / 2, n_calls], |n| {
+        let (env, _) = machine(*n);
+        let once = env.kapi(&["up", "--once"]);
+        assert_eq!(once.code, 0, "{n}: {once:?}");
+        let shown = env.json(&["show", "task_1"]);
+        assert_eq!(shown["state"], "completed", "{n}: {shown:#}");
+        assert_eq!(agent_runs(&env), 1, "{n}: {shown:#}");
+        assert_eq!(branches(&env), ["kapi/fix-task_1"], "{n}");
+        assert_eq!(shown["phases"].as_array().map(Vec::len), Some(8), "{n}");
+        assert_eq!(leavings(&env), Vec::<PathBuf>::new(), "{n}");
+    });
+}

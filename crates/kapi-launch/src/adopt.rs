@@ -1,0 +1,158 @@
+//! Finishing a launch whose launcher was killed after its agent had ended well: its work is committed
+//! where it was not, and the agent is not run again.
+//!
+//! Only for launches that nobody goes on with by hand. Whether the work is still wanted is the caller's
+//! to know.
+
+use kapi_git::id::CommitId;
+use kapi_git::repository::Repository;
+use kapi_run::host_grants::HostGrants;
+use kapi_run::repository_session::RepositorySession;
+use kapi_run::{failure, repository_session};
+use kapi_sys::cancel::Cancel;
+
+use super::branch::local;
+use super::decide::is_published;
+use super::error::LaunchError;
+use super::finish::{SandboxWork, change_word, changed};
+use super::paths::SandboxPaths;
+use super::record::{LaunchState, WorkState};
+use super::run::{LaunchResult, conclude, list};
+use super::{ended, log, prepare, progress};
+
+/// A commit as a launch makes it.
+#[derive(Debug, Clone, Copy)]
+pub struct CommitNote<'a> {
+    /// What it says.
+    pub message: &'a str,
+    /// When it is made, in milliseconds since the epoch.
+    pub now_ms: i64,
+}
+
+/// Finishes a launch; `None` where its agent has not ended well, somebody uses the sandbox, or what it
+/// made is not where it was put.
+///
+/// # Errors
+/// When the work cannot be read or committed.
+pub fn adopt(
+    grants: &HostGrants,
+    location: &SandboxPaths,
+    note: CommitNote<'_>,
+) -> Result<Option<LaunchResult>, LaunchError> {
+    let Ok(_held) = location.hold("kapi task") else {
+        return Ok(None);
+    };
+    let Some(record) = log::held(location)? else {
+        return Ok(None);
+    };
+    let Some(agent) = ended::find(location, &record)? else {
+        return Ok(None);
+    };
+    if !record.project.is_dir() {
+        return Ok(None);
+    }
+    let mut launched = conclude(&agent, record);
+    let is_there = match &launched.record.branch {
+        Some(_) => {
+            let project = launched.record.project.clone();
+            let repo = RepositorySession::open(grants, &project, &Cancel::new())?;
+            committed(grants, location, &repo, note, &mut launched)?
+        }
+        None => {
+            let layer = prepare::open_layer(location)?;
+            let lower = prepare::lower(&launched.record)?;
+            list(&layer, &lower, &mut launched)?;
+            true
+        }
+    };
+    if !is_there {
+        return Ok(None);
+    }
+    launched.record.exit_code = Some(0);
+    launched.record.n_changed = launched.changed.len();
+    let LaunchResult { record, usage, .. } = &launched;
+    launched.record = log::end(location, record.clone(), *usage, note.now_ms)?;
+    Ok(Some(launched))
+}
+
+/// Finds the commit of the work, or makes it; tells whether it is on its branch.
+fn committed(
+    grants: &HostGrants,
+    location: &SandboxPaths,
+    repo: &RepositorySession,
+    note: CommitNote<'_>,
+    launched: &mut LaunchResult,
+) -> Result<bool, LaunchError> {
+    let Some(branch) = launched.record.branch.clone() else {
+        return Ok(false);
+    };
+    let repository = &repo.repository;
+    let is_finished = launched.record.state == LaunchState::Finished;
+    let commit = match launched.record.work {
+        WorkState::Committed if is_finished => branch.commit.clone(),
+        // It could not be committed, and why was reported.
+        WorkState::Pending if is_finished => return Ok(false),
+        WorkState::Committed | WorkState::Pending => {
+            let published = is_published(&launched.record, Some(repo));
+            published
+                .then(|| local(repository, &branch.name))
+                .flatten()
+                .map(|at| at.to_string())
+        }
+    };
+    if let Some(commit) = commit {
+        if local(repository, branch.holder()).is_none_or(|at| at.as_str() != commit) {
+            return Ok(false);
+        }
+        launched.changed = changes(repository, &branch.start, &commit)?;
+        take(launched, Some(commit));
+        return Ok(true);
+    }
+    if is_finished {
+        take(launched, None);
+        return Ok(true);
+    }
+    let ready = prepare::found(location, &launched.record, repo)?;
+    progress::forget(&ready.written).map_err(|errno| {
+        let error = std::io::Error::from(errno);
+        failure::file("remove the progress file in", &ready.written, &error)
+    })?;
+    let work = SandboxWork {
+        repo,
+        ready: &ready,
+        record: &launched.record,
+    };
+    let made = work.commit(grants, location, note.message, note.now_ms)?;
+    if made.landed.is_some() {
+        return Ok(false);
+    }
+    launched.changed = made.changed;
+    launched.left_out = made.left_out;
+    take(launched, made.commit.map(|commit| commit.to_string()));
+    Ok(true)
+}
+
+fn take(launched: &mut LaunchResult, commit: Option<String>) {
+    launched.commit.clone_from(&commit);
+    launched.record.work = WorkState::Committed;
+    if let Some(branch) = &mut launched.record.branch {
+        branch.commit = commit.or(branch.commit.take());
+    }
+}
+
+fn changes(
+    repository: &Repository,
+    start: &str,
+    commit: &str,
+) -> Result<Vec<super::finish::ChangedPathView>, LaunchError> {
+    let (start, commit): (CommitId, CommitId) = (
+        repository_session::commit_id(start)?,
+        repository_session::commit_id(commit)?,
+    );
+    let found = repository.changes(&start, &commit);
+    let found = found.map_err(|error| LaunchError::failed(&error))?;
+    Ok(found
+        .iter()
+        .map(|change| changed(&change.path, change_word(change.kind)))
+        .collect())
+}
