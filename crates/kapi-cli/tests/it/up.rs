@@ -237,7 +237,8 @@ fn only_a_person_supervises() {
 #[test]
 fn where_there_are_no_goals_there_is_nothing_to_supervise() {
     let env = Environment::new();
-    env.kapi(&["up"]).assert_error(6, &["there are no goals"]);
+    env.kapi(&["up", "--once"])
+        .assert_error(6, &["there are no goals"]);
 }
 
 /// How often the threads of a process slept and were woken so far, however long that took.
