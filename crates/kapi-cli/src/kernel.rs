@@ -226,7 +226,8 @@ impl<'a> ProjectKernel<'a> {
             return;
         };
         for definition in own {
-            let files = survey.protected_files(&base, &[definition.source.file.clone()]);
+            let files =
+                survey.protected_files(&base, std::slice::from_ref(&definition.source.file));
             definition.source.is_tracked = files.is_ok_and(|count| count > 0);
         }
     }

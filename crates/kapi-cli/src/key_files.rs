@@ -101,12 +101,15 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
 
+    use kapi_sys::disk::Disk as _;
+    use kapi_sys::real_disk::RealDisk;
+
     use super::add;
 
     fn key(dir: &Path, name: &str, text: &str) {
         fs::create_dir_all(dir).unwrap();
         let path = dir.join(name);
-        fs::write(&path, text).unwrap();
+        RealDisk.write(&path, text.as_bytes()).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     }
 

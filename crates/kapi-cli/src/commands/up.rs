@@ -93,20 +93,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let project = context.project(&root, "kapi up");
     let config = context.config(Some(project.layout.root()))?;
     let kernel = ProjectKernel::new(context, &project, &config)?;
-    if !kernel.store.is_shared() && !has_something(context, &root) {
-        let text = format!("there are no goals, tasks or loops in {}", root.display());
-        if args.once {
-            return Err(Error::new(Exit::NotFound, text).with_hint(
-                "start with `kapi run \"<task>\" --verify \"<command>\"` or `kapi loop init`.",
-            ));
-        }
-        context.ui.say(&format!("Waiting: {text} yet."));
-    }
-    if args.restored {
-        kernel.adopt()?;
-    }
-    kernel.prepare()?;
-    loops::switch::enable(&kernel, &args.enable_loop)?;
+    begin(context, args, &kernel)?;
     let interrupts = interrupts()?;
     let shop = threads::Shop {
         context,
@@ -159,6 +146,25 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let tally = alive.with(|source| live_view::during(context, source, &interrupts, supervise))?;
     report(context, &tally, interrupts.is_raised());
     Ok(exit_of(&tally, interrupts.is_raised()))
+}
+
+/// Looks whether there is anything to do, and takes the queue.
+fn begin(context: &Context, args: &Args, kernel: &ProjectKernel<'_>) -> Result<(), Error> {
+    let root = kernel.project.layout.root();
+    if !kernel.store.is_shared() && !has_something(context, root) {
+        let text = format!("there are no goals, tasks or loops in {}", root.display());
+        if args.once {
+            return Err(Error::new(Exit::NotFound, text).with_hint(
+                "start with `kapi run \"<task>\" --verify \"<command>\"` or `kapi loop init`.",
+            ));
+        }
+        context.ui.say(&format!("Waiting: {text} yet."));
+    }
+    if args.restored {
+        kernel.adopt()?;
+    }
+    kernel.prepare()?;
+    loops::switch::enable(kernel, &args.enable_loop)
 }
 
 /// Removes what tasks of before left, and says what could not be removed.

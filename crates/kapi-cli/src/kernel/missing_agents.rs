@@ -1,5 +1,5 @@
-//! Agents that a profile, a loop or a configuration names and that are not installed: each is told
-//! where it is written.
+//! Agents that a profile, a loop or a configuration names and that are not installed, or that report
+//! nothing of what a loop limits: each is told where it is written.
 //!
 //! Only looks for programs; whether one starts and is logged in is told by `kapi doctor --agents`.
 
@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use kapi_agent::manifest::manifest;
+use kapi_core::task_id::LoopName;
 use kapi_settings::fault::SettingsFault;
 use kapi_task::record::definition_file;
 use kapi_task::record::definition_file::LoopCatalog;
@@ -19,6 +20,8 @@ use crate::kernel::ProjectKernel;
 const KEY: &str = "backend";
 /// The key of a configuration that names everybody's.
 const DEFAULT_KEY: &str = "default_backend";
+/// The key of a loop's limits.
+const BUDGET: &str = "budget";
 /// The largest file that a line is looked for in.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
@@ -56,6 +59,32 @@ impl ProjectKernel<'_> {
             }
         }
         faults
+    }
+
+    /// Returns every loop with a limit that nobody could measure for its agent: nothing triggers it.
+    pub(crate) fn unmeasured_loops(&self, loops: &LoopCatalog) -> Vec<(LoopName, SettingsFault)> {
+        let root = self.project.layout.root();
+        let faulty = loops.definitions.iter().filter_map(|definition| {
+            let profile = self.profiles.find(&definition.agent).ok()?;
+            let backend = definition.backend.as_ref();
+            let error = self
+                .check_limits(backend, profile, &definition.budget)
+                .err()?;
+            let file = &definition.source.file;
+            let fault = SettingsFault {
+                file: file.clone(),
+                line: line_of(&root.join(file), BUDGET),
+                key: Some(BUDGET.to_owned()),
+                what: error.message,
+                remedy: error
+                    .hint
+                    .unwrap_or_default()
+                    .trim_end_matches('.')
+                    .to_owned(),
+            };
+            Some((definition.name.clone(), fault))
+        });
+        faulty.collect()
     }
 
     /// Returns what to do about a built-in agent that is not installed.

@@ -2,8 +2,6 @@
 //!
 //! What goes, and that nothing goes that is nowhere else, is decided in `kapi_task`.
 
-use std::fmt::Write as _;
-
 use kapi_core::text::counted;
 use kapi_launch::error::LaunchError;
 use kapi_store::layout::project_key;
@@ -78,17 +76,18 @@ fn removed_words(gone: &[TaskLeaving]) -> Option<String> {
     let bytes = gone.iter().map(|one| one.bytes).sum();
     let n_runs = gone.iter().filter(is_run).count();
     let n_branches = gone.len() - n_runs;
-    let mut text = String::new();
+    let mut parts = Vec::new();
     if n_runs > 0 {
         let runs = counted(n_runs as u64, "run");
-        let _ = write!(text, "removed the transcripts of {runs} ({})", size(bytes));
+        parts.push(format!("the transcripts of {runs} ({})", size(bytes)));
     }
     if n_branches > 0 {
-        let verb = if text.is_empty() { "removed " } else { " and " };
         let branches = counted_branches(n_branches);
-        let _ = write!(text, "{verb}{branches} whose work is merged or pushed");
+        parts.push(format!("{branches} whose work is merged or pushed"));
     }
-    (!text.is_empty()).then(|| format!("{text}; `[kernel] keep_days` and others say how long"))
+    let words = parts.join(" and ");
+    (!parts.is_empty())
+        .then(|| format!("removed {words}; `[kernel] keep_days` and others say how long"))
 }
 
 fn counted_branches(n: usize) -> String {

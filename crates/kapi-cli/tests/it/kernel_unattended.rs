@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use rustix::process::Signal;
+use serde_json::json;
 
 use crate::environment::{Environment, await_some, write};
 use crate::kernel_task::{HONEST, branches, result};
@@ -183,6 +184,28 @@ fn an_agent_that_is_not_installed_is_named_where_it_is_written() {
     }
     let warnings = env.json(&["dashboard"])["warnings"].to_string();
     assert!(warnings.contains("claude is not installed"), "{warnings}");
+}
+
+#[test]
+fn a_loop_whose_limit_nobody_could_measure_is_not_triggered_and_told_where() {
+    let env = Environment::new();
+    env.configure("[kernel]\ndefault_backend = \"command:echo looked\"\n");
+    let limited = secondly().replace("trigger:", "budget: {usd: 2}\ntrigger:");
+    env.write(".ilchul/loops/secondly.md", &limited);
+    let place = ".ilchul/loops/secondly.md:3: `budget`: command does not report its cost";
+    let listed = env.kapi(&["loop", "list"]);
+    assert!(listed.stdout.contains(place), "{listed:?}");
+    env.kapi(&["loop", "run", "secondly"])
+        .assert_error(2, &["command does not report its cost"]);
+    for _ in 0..2 {
+        let once = env.kapi(&["up", "--once"]);
+        assert_eq!(once.code, 0, "{once:?}");
+        assert!(
+            once.stderr.contains(place) || once.stdout.contains(place),
+            "{once:?}"
+        );
+    }
+    assert_eq!(env.json(&["task", "list", "--all"])["tasks"], json!([]));
 }
 
 #[test]

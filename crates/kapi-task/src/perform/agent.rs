@@ -135,17 +135,27 @@ pub(super) fn run(
         status: launched.status_path.clone(),
         location: plan.location,
     };
+    let ran = ran(&id, &bounds, launched, end);
+    Ok(with_sandbox(performer, task.id, ran, sandbox))
+}
+
+/// Keeps the sandbox of an agent that ended well until that is recorded: should this worker be lost, the
+/// next one finds it there.
+fn with_sandbox(
+    performer: &Performer<'_>,
+    id: KernelTaskId,
+    mut ran: AttemptRun,
+    sandbox: EndedSandbox,
+) -> AttemptRun {
     if sandbox.is_kept {
         leavings::keep(&sandbox.location);
     }
-    let mut ran = ran(&id, &bounds, launched, end);
     if ran.end == End::Completed {
-        // Should this worker be lost, the next one finds that the agent has ended.
         ran.sandbox = Some(sandbox);
     } else {
-        sandbox.tidy(performer, task.id);
+        sandbox.tidy(performer, id);
     }
-    Ok(ran)
+    ran
 }
 
 /// Returns what an agent is held within.

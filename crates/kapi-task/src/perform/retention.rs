@@ -3,6 +3,7 @@
 //! Runs go by age, by number and by size, the oldest first, and an audit is told so. A branch goes only
 //! when its task put it there and its commit is pushed or merged; any other stays, and is named.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -159,7 +160,7 @@ impl Retention<'_> {
             }
         }
         // The newest stay.
-        of_tasks.sort_by(|one, other| (other.0, other.1).cmp(&(one.0, one.1)));
+        of_tasks.sort_by_key(|one| Reverse((one.0, one.1)));
         let (mut leavings, mut bytes) = (Vec::new(), 0_u64);
         for (nth, (ended_at_ms, id, locations)) in of_tasks.into_iter().enumerate() {
             for location in locations {
@@ -304,6 +305,8 @@ fn task_of(name: &str) -> Option<KernelTaskId> {
 
 #[cfg(test)]
 mod tests {
+    use kapi_core::task_id::KernelTaskId;
+
     use super::{LeavingVerdict, RetentionLimits, task_of};
 
     #[test]
@@ -316,7 +319,7 @@ mod tests {
             ("task_x", None),
             ("other", None),
         ] {
-            assert_eq!(task_of(name).map(|id| id.number()), number, "{name}");
+            assert_eq!(task_of(name).map(KernelTaskId::number), number, "{name}");
         }
     }
 

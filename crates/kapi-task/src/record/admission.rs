@@ -42,8 +42,11 @@ pub struct TaskAdmission<'a> {
     /// Returns the commit that a task begins at, the one that is named or the one that is checked out,
     /// once every machine that may work on it can have it; where all of them work in one directory,
     /// only what is named. Asked only for what is let in.
-    pub base: &'a (dyn Fn(Option<&str>) -> Result<Option<String>, String> + 'a),
+    pub base: &'a BaseOffer<'a>,
 }
+
+/// Offers the commit that a task begins at, and returns it.
+pub type BaseOffer<'a> = dyn Fn(Option<&str>) -> Result<Option<String>, String> + 'a;
 
 /// A task, as it is asked for; what is absent is as the terms have it.
 #[derive(Debug, Clone)]

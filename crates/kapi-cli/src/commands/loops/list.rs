@@ -40,6 +40,8 @@ pub(super) fn run(context: &Context) -> Result<Exit, Error> {
         let mut found = kernel.loops();
         let missing = kernel.missing_agents(&found);
         found.faults.extend(missing);
+        let unmeasured = kernel.unmeasured_loops(&found).into_iter();
+        found.faults.extend(unmeasured.map(|(_, fault)| fault));
         let queue = kernel.queue()?;
         let now_ms = context.clock.now_ms();
         let view = |definition| loop_state::view(queue.kernel(), definition, now_ms);

@@ -3,13 +3,14 @@
 //! Woken like the rest of the supervisor, it does nothing unless something was recorded, a thread
 //! has something to say, a file that says what to do was changed, or an instant has come.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Scope;
 
-use kapi_core::task_id::KernelTaskId;
+use kapi_core::task_id::{KernelTaskId, LoopName};
 use kapi_run::host_grants::HostGrants;
+use kapi_settings::fault::SettingsFault;
 use kapi_sys::alarm::WakeSources;
 use kapi_sys::clock::{Clock as _, monotonic_ms};
 use kapi_task::perform::events::EventWatcher;
@@ -205,11 +206,18 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
         let mut found = self.kernel.loops();
         self.missed.apply(&mut found.definitions);
         let missing = self.kernel.missing_agents(&found);
+        let unmeasured = self.kernel.unmeasured_loops(&found);
+        let (names, limits): (BTreeSet<LoopName>, Vec<SettingsFault>) =
+            unmeasured.into_iter().unzip();
+        found
+            .definitions
+            .retain(|definition| !names.contains(&definition.name));
         let faults = found
             .faults
             .iter()
             .chain(&self.kernel.profiles.faults)
-            .chain(&missing);
+            .chain(&missing)
+            .chain(&limits);
         board.faults(faults.map(ToString::to_string).collect());
         self.leader.set(found.definitions);
         self.lead_at_ms = 0;

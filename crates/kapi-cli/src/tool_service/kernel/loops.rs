@@ -47,6 +47,10 @@ pub(super) fn trigger(
         Ok(profile) => profile,
         Err(error) => return refused(&error.to_string()),
     };
+    let backend = definition.backend.as_ref();
+    if let Err(error) = kernel.check_limits(backend, profile, &definition.budget) {
+        return refused(&error.to_string());
+    }
     kernel.prepare()?;
     let mut queue = kernel.queue()?;
     let allowance = match within::allowance(&queue, asker)? {

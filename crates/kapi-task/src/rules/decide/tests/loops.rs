@@ -12,6 +12,7 @@ use crate::rules::command::{Hold, KernelCommand};
 use crate::rules::decide::KernelReply;
 use crate::rules::definition::{COOLDOWN_MS_MAX, DEPTH_MAX, Definition};
 use crate::rules::loop_run::RunTrigger;
+use crate::rules::request::KernelRequest;
 use crate::rules::task::{AttemptReport, End, FailureKind, LoopPhase, PhaseStatus};
 use crate::rules::task_state::KernelTaskState;
 use crate::rules::task_terms::Retry;
@@ -163,16 +164,28 @@ fn another_try_begins_again_at_the_context_and_remembers_no_report() {
 }
 
 #[test]
-fn a_plain_task_has_no_phases() {
-    let mut test_kernel = TestKernel::new();
-    let task = test_kernel.submit(super::plain());
-    let hold = test_kernel.start("worker 1");
-    assert_eq!(phases(&test_kernel, task), []);
-    for phase in LoopPhase::ALL {
-        assert_eq!(
-            word(&test_kernel.engine(&end_phase(hold, phase)).unwrap_err()),
-            "WrongPhase"
-        );
+fn a_plain_task_has_the_phases_of_its_agent_and_its_checks() {
+    for verify in [&[][..], &["sh test.sh".to_owned()]] {
+        let mut test_kernel = TestKernel::new();
+        let task = test_kernel.submit(KernelRequest {
+            verify: verify.to_vec(),
+            ..super::plain()
+        });
+        let hold = test_kernel.start("worker 1");
+        let own: &[LoopPhase] = match verify {
+            [] => &[LoopPhase::Execute],
+            _ => &[LoopPhase::Execute, LoopPhase::Evaluate],
+        };
+        for phase in own {
+            for other in LoopPhase::ALL.iter().filter(|other| *other != phase) {
+                let denied = test_kernel.engine(&end_phase(hold, *other)).unwrap_err();
+                assert_eq!(word(&denied), "WrongPhase");
+            }
+            test_kernel.engine(&end_phase(hold, *phase)).unwrap();
+        }
+        assert_eq!(phases(&test_kernel, task), own);
+        let denied = test_kernel.engine(&end_phase(hold, LoopPhase::Execute));
+        assert_eq!(word(&denied.unwrap_err()), "WrongPhase");
     }
 }
 
