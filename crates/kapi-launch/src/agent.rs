@@ -28,8 +28,8 @@ use kapi_status::perform::watch;
 use kapi_status::perform::watch::StatusSource;
 use kapi_sys::process::ProcessEnd;
 
+use super::active_launch::{ActiveLaunch, LaunchAttempt};
 use super::bounds::Touch;
-use super::context::ActiveLaunch;
 use super::error::LaunchError;
 use super::plan::LaunchPlan;
 use super::prepare::ReadyWorkspace;
@@ -38,6 +38,9 @@ use super::{ports, shown};
 
 /// The name of the task as a file, besides the prompt.
 const SPEC: &str = "task-spec.md";
+/// What an agent is told whose task another process began.
+const CUT_OFF: &str = "An earlier attempt at this task was cut off. What it changed is in the workspace: \
+                       look at it first, and go on from there.";
 /// How an agent that was killed at its time limit is reported, as `timeout` does.
 const TIMED_OUT: i32 = 124;
 /// How one that was interrupted is reported, as a shell does.
@@ -76,6 +79,7 @@ pub(crate) fn run(
         bounds,
         stage,
         writer,
+        attempt,
         ..
     } = *launch;
     let run_id = run_id(record);
@@ -94,7 +98,7 @@ pub(crate) fn run(
     let asked = AgentRequest {
         kind: &plan.agent,
         settings: &plan.settings,
-        prompt: &prompt(plan, record),
+        prompt: &prompt(plan, record, attempt),
         session: None,
         turn: 1,
         run_id: &run_id,
@@ -224,11 +228,15 @@ pub(crate) fn environment(
     env
 }
 
-fn prompt(plan: &LaunchPlan, record: &SandboxRecord) -> String {
+fn prompt(plan: &LaunchPlan, record: &SandboxRecord, attempt: LaunchAttempt) -> String {
     let merging = record.branch.as_ref().and_then(|it| it.merging.as_ref());
     let task = match merging {
         Some(merge) => format!("{}\n\n{}", plan.prompt.trim_end(), merge.instruction()),
         None => plan.prompt.clone(),
+    };
+    let task = match attempt {
+        LaunchAttempt::First => task,
+        LaunchAttempt::Resumed => format!("{}\n\n{CUT_OFF}", task.trim_end()),
     };
     match plan.agent {
         AgentKind::Command(_) => format!("{}\n\n{PROGRESS_INSTRUCTION}\n", task.trim_end()),

@@ -2,15 +2,9 @@
 
 use kapi_core::room::Room;
 use kapi_machine::watch::{Activity, EffectWatch, RoomQuery};
-use kapi_run::host_grants::HostGrants;
-use kapi_status::perform::writer::StatusWriter;
 use kapi_status::rules::mapping::Mapping;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::Clock;
-
-use super::bounds::Bounds;
-use super::limits::LimitedUse;
-use super::plan::LaunchPlan;
 
 /// What a launch reports to, reads the time from and is stopped by.
 #[derive(Clone, Copy)]
@@ -36,21 +30,4 @@ impl<'a> LaunchHandlers<'a> {
             room: self.room,
         }
     }
-}
-
-/// A launch under way: what was asked for, what holds it, and who is told.
-#[derive(Clone, Copy)]
-pub(crate) struct ActiveLaunch<'a> {
-    /// What may be used of the host.
-    pub(crate) grants: &'a HostGrants,
-    /// What was asked for.
-    pub(crate) plan: &'a LaunchPlan,
-    /// What the agent is held within.
-    pub(crate) bounds: &'a Bounds<'a>,
-    /// The time, the way to stop it, and who is told.
-    pub(crate) stage: &'a LaunchHandlers<'a>,
-    /// Its status file.
-    pub(crate) writer: &'a StatusWriter<'a>,
-    /// What it uses.
-    pub(crate) used: &'a LimitedUse<'a>,
 }

@@ -272,7 +272,12 @@ pub(crate) fn settle(
         grade: None,
         n_changed: earlier.map_or(0, |record| record.n_changed),
     };
-    let launched = LaunchEvent::Launched {
+    log::record(&plan.location, now_ms, &[launched(plan, &record)])?;
+    Ok(record)
+}
+
+fn launched(plan: &LaunchPlan, record: &SandboxRecord) -> LaunchEvent {
+    LaunchEvent::Launched {
         sandbox: Box::new(record.clone()),
         request: Box::new(LaunchRequest {
             task: plan.prompt.clone(),
@@ -280,9 +285,7 @@ pub(crate) fn settle(
             limits: plan.limits,
             deadline_ms: plan.deadline_ms,
         }),
-    };
-    log::record(&plan.location, now_ms, &[launched])?;
-    Ok(record)
+    }
 }
 
 /// Makes the frozen base that a new layer lies over; one that is gone on with keeps its own.

@@ -35,8 +35,9 @@ use kapi_sys::process::{self, OutputLine, ProcessLimits, Program};
 
 use self::dialogue::Dialogue;
 use self::hooks::Hooks;
+use super::active_launch::ActiveLaunch;
 use super::agent::{self, AgentEnding};
-use super::context::{ActiveLaunch, LaunchHandlers};
+use super::context::LaunchHandlers;
 use super::error::{LaunchError, LaunchErrorKind};
 use super::event::LaunchEvent;
 use super::finish::SandboxWork;
@@ -201,10 +202,7 @@ pub(crate) fn at_terminal(
     let mut access = NetworkAccess::new(record.level, record.network, &grants.grant)?;
     let mut payload = match &plan.agent {
         // Its client has no screen, and a script none either.
-        AgentKind::Acp(_) | AgentKind::Script(_) => {
-            let (shell, args) = called(grants, record.level, &[])?;
-            bare(shell, args)
-        }
+        AgentKind::Acp(_) | AgentKind::Script(_) => plain_shell(grants, record.level)?,
         AgentKind::Claude
         | AgentKind::Codex
         | AgentKind::Gemini
@@ -379,6 +377,11 @@ fn interact(
         };
         ran.map_err(|error| failure::sandbox(&error))
     })
+}
+
+fn plain_shell(grants: &HostGrants, level: SandboxLevel) -> Result<SandboxedProgram, LaunchError> {
+    let (shell, args) = called(grants, level, &[])?;
+    Ok(bare(shell, args))
 }
 
 /// Returns the program that runs a command, and its arguments; a shell where there is no command.

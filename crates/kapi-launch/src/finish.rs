@@ -101,7 +101,7 @@ impl SandboxWork<'_> {
             None if candidate.changed.is_empty() => return Ok(made),
             None => (candidate.commit, candidate.changed),
             Some(merge) => {
-                let resolved = merging::resolved(self, merge, &candidate, &plan)?;
+                let resolved = merging::resolved(self.repo, record, merge, &candidate, &plan)?;
                 made.notes.extend(resolved.notes);
                 (resolved.commit, resolved.changed)
             }

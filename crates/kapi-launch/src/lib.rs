@@ -21,6 +21,7 @@ pub mod mode;
 pub mod monitor;
 pub mod paths;
 pub mod plan;
+pub mod preview;
 pub mod record;
 pub mod run;
 
@@ -29,6 +30,7 @@ pub mod pruned;
 pub mod reduce;
 pub mod remains;
 
+mod active_launch;
 mod agent;
 pub mod branch;
 mod decide;

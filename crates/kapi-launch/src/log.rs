@@ -17,7 +17,7 @@ use kapi_sys::real_disk::RealDisk;
 use super::error::{LaunchError, LaunchErrorKind};
 use super::event::{LaunchEvent, LaunchHistory, LaunchMachine};
 use super::paths::SandboxPaths;
-use super::record::{LaunchState, SandboxRecord};
+use super::record::{LaunchState, SandboxRecord, missing};
 
 /// What other processes are told about who holds the log's lock.
 const OWNER: &str = "kapi launch";
@@ -74,7 +74,7 @@ pub(crate) fn held(location: &SandboxPaths) -> Result<Option<SandboxRecord>, Lau
 
 /// Does the same for a sandbox that must exist.
 pub(crate) fn known(location: &SandboxPaths) -> Result<SandboxRecord, LaunchError> {
-    held(location)?.map_or_else(|| super::merge::known(location), Ok)
+    held(location)?.ok_or_else(|| missing(location))
 }
 
 /// Makes events durable, and then what follows from them. The caller holds the sandbox.

@@ -34,7 +34,7 @@ use super::event::LaunchEvent;
 use super::finish::{self, ChangedPathView, SandboxWork, changed};
 use super::inputs::ground;
 use super::paths::SandboxPaths;
-use super::record::{SandboxRecord, WorkState, WorkspaceKind};
+use super::record::{self, SandboxRecord, WorkState, WorkspaceKind};
 use super::{log, prepare, removal};
 use crate::pruned;
 
@@ -142,13 +142,7 @@ pub struct MergedPath {
 /// # Errors
 /// When there is none, or it cannot be read.
 pub fn known(location: &SandboxPaths) -> Result<SandboxRecord, LaunchError> {
-    SandboxRecord::load(location)?.ok_or_else(|| {
-        LaunchError::new(
-            LaunchErrorKind::NotFound,
-            format!("there is no sandbox {}", location.id().as_str()),
-            "`kapi sandbox list` lists the sandboxes.",
-        )
-    })
+    SandboxRecord::load(location)?.ok_or_else(|| record::missing(location))
 }
 
 /// Shows what a sandbox changed.
@@ -327,12 +321,7 @@ pub fn merge(
         ..reported(&preview, applied)
     };
     if applied {
-        for path in both_sides(&preview) {
-            // What the agent made of it stands in the project now, with what the person made of it.
-            let uncovered = layer.uncover(path);
-            uncovered.map_err(|error| LaunchError::failed(&error))?;
-        }
-        note_merged(location, &mut record, layer)?;
+        note_merged(location, &mut record, layer, &preview)?;
     }
     Ok(done)
 }
@@ -391,7 +380,13 @@ fn note_merged(
     location: &SandboxPaths,
     record: &mut SandboxRecord,
     layer: Layer,
+    preview: &Preview,
 ) -> Result<(), LaunchError> {
+    for path in both_sides(preview) {
+        // What the agent made of it stands in the project now, with what the person made of it.
+        let uncovered = layer.uncover(path);
+        uncovered.map_err(|error| LaunchError::failed(&error))?;
+    }
     let left = walk::walk(&layer, &prepare::lower(record)?);
     let left = left.map_err(|error| LaunchError::failed(&error))?;
     record.n_changed = left.changes.len();

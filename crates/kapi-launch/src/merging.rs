@@ -17,9 +17,8 @@ use kapi_run::repository_session::{self, RepositorySession};
 
 use super::context::LaunchHandlers;
 use super::error::{LaunchError, LaunchErrorKind};
-use super::finish::SandboxWork;
 use super::plan::LaunchPlan;
-use super::record::{BranchRecord, MergeRecord};
+use super::record::{BranchRecord, MergeRecord, SandboxRecord};
 
 /// Paths that are named at most.
 const PATHS_MAX: usize = 20;
@@ -129,12 +128,13 @@ fn find(repository: &Repository, revision: &str, remote: &str) -> Result<CommitI
 
 /// Makes what an agent left of a merge the merge that it was meant to be, if nothing is left to resolve.
 pub(crate) fn resolved(
-    work: &SandboxWork<'_>,
+    repo: &RepositorySession,
+    record: &SandboxRecord,
     merge: &MergeRecord,
     candidate: &Candidate,
     plan: &CandidatePlan,
 ) -> Result<ResolvedWork, LaunchError> {
-    let repository = &work.repo.repository;
+    let repository = &repo.repository;
     let failed = |error: &dyn std::error::Error| LaunchError::failed(error);
     let ours = repository_session::commit_id(&merge.ours)?;
     let theirs = repository_session::commit_id(&merge.theirs)?;
@@ -146,7 +146,7 @@ pub(crate) fn resolved(
             .iter()
             .map(|one| format!("{}:{}", one.path.display(), one.line));
         let places: Vec<String> = places.take(PATHS_MAX).collect();
-        let id = &work.record.id;
+        let id = &record.id;
         return Err(LaunchError::new(
             LaunchErrorKind::Denied,
             format!("conflict markers are left at {}", places.join(", ")),
@@ -165,7 +165,7 @@ pub(crate) fn resolved(
         at_unix_seconds: plan.at_unix_seconds,
     });
     let commit = commit.map_err(|error| failed(&error))?;
-    if let Some(branch) = &work.record.branch {
+    if let Some(branch) = &record.branch {
         // Before the branch moves, so that a launch that is cut off is known to be done.
         let owner = repository_session::ref_part(&branch.refs)?;
         let held = repository.hold_commit(&owner, &plan.name, &commit);

@@ -222,6 +222,15 @@ impl SandboxRecord {
     }
 }
 
+/// Returns the error that there is no such sandbox.
+pub(crate) fn missing(location: &SandboxPaths) -> LaunchError {
+    LaunchError::new(
+        LaunchErrorKind::NotFound,
+        format!("there is no sandbox {}", location.id().as_str()),
+        "`kapi sandbox list` lists the sandboxes.",
+    )
+}
+
 fn read(path: &Path) -> Result<Option<Vec<u8>>, LaunchError> {
     match fs::metadata(path) {
         Ok(found) if found.len() <= RECORD_BYTES_MAX => {}

@@ -11,15 +11,15 @@ use kapi_machine::watch::{Activity, RoomQuery};
 use kapi_run::host_grants::HostGrants;
 use kapi_run::repository_session::RepositorySession;
 use kapi_run::spending::usage_meter::UsageMeter;
-use kapi_status::file::{ErrorClass, SandboxMode};
+use kapi_status::file::ErrorClass;
 use kapi_status::perform::writer::{LaunchCompletion, StatusIdentity, StatusWriter};
 use kapi_status::rules::phase::StatusPhase;
 use kapi_sys::process::ProcessEnd;
 
+use super::active_launch::{ActiveLaunch, LaunchAttempt};
 use super::agent::AgentEnding;
 use super::bounds::Bounds;
-use super::branch::RemoteQuery;
-use super::context::{ActiveLaunch, LaunchHandlers};
+use super::context::LaunchHandlers;
 use super::error::{LaunchError, LaunchErrorKind};
 use super::event::LaunchEvent;
 use super::finish::{ChangedPathView, SandboxWork};
@@ -117,48 +117,6 @@ const fn apart(code: i32) -> i32 {
     }
 }
 
-/// What a launch would do.
-#[derive(Debug)]
-pub struct LaunchPreview {
-    /// The chosen mode.
-    pub mode: SandboxMode,
-    /// How the workspace would be made, as far as is known without asking the remote.
-    pub made: WorkspaceKind,
-    /// The commit a branch would begin at, likewise.
-    pub start: Option<String>,
-    /// What the person should know, as sentences.
-    pub notes: Vec<String>,
-    /// Whether an earlier launch of this id would be gone on with.
-    pub goes_on: bool,
-}
-
-/// Tells what a launch would do; makes, fetches and writes nothing.
-///
-/// # Errors
-/// With what would keep the launch from starting.
-pub fn preview(grants: &HostGrants, plan: &LaunchPlan) -> Result<LaunchPreview, LaunchError> {
-    let scene = LaunchInputs::of(grants, plan)?;
-    if let Some(owner) = plan.location.holder()? {
-        let message = format!(
-            "sandbox {} is in use by {owner}",
-            plan.location.id().as_str()
-        );
-        return Err(LaunchError::new(
-            LaunchErrorKind::Busy,
-            message,
-            "wait until it ends.",
-        ));
-    }
-    let decided = decide::decide(grants, plan, &scene, RemoteQuery::Nobody)?;
-    Ok(LaunchPreview {
-        mode: scene.chosen.mode,
-        made: decided.made,
-        start: decided.beginning.map(|found| found.start.to_string()),
-        notes: decided.notes,
-        goes_on: decided.goes_on,
-    })
-}
-
 /// Performs a launch.
 ///
 /// # Errors
@@ -209,7 +167,16 @@ pub fn launch_within(
             room: &room,
             ..*stage
         };
+        let was_cut_off = scene
+            .earlier
+            .as_ref()
+            .is_some_and(|earlier| decided.goes_on && earlier.state == LaunchState::Running);
         let launch = ActiveLaunch {
+            attempt: if was_cut_off {
+                LaunchAttempt::Resumed
+            } else {
+                LaunchAttempt::First
+            },
             grants,
             plan,
             bounds,

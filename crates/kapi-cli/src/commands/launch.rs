@@ -13,7 +13,7 @@ use kapi_launch::context::LaunchHandlers;
 use kapi_launch::paths::SandboxId;
 use kapi_launch::plan::{BranchPlan, Conduct, LaunchPlan, ModeChoice, Push};
 use kapi_launch::run::LaunchResult;
-use kapi_launch::{booked, run};
+use kapi_launch::{booked, preview};
 use kapi_machine::watch::{Activity, unlimited};
 use kapi_run::asking::check_agent;
 use kapi_run::host_grants::HostGrants;
@@ -131,7 +131,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let context = &context.with_notify(&args.notify).with_deliver(&deliver);
     delivery::check_flags(context, &config, &plan.project, &deliver)?;
     if args.dry_run {
-        let preview = run::preview(&grants, &plan).map_err(|error| Error::launch(&error))?;
+        let preview = preview::preview(&grants, &plan).map_err(|error| Error::launch(&error))?;
         view::preview(context.ui, &plan, &preview);
         return Ok(Exit::Success);
     }

@@ -6,8 +6,9 @@ use kapi_core::text::counted;
 use kapi_core::usage::Usage;
 use kapi_launch::finish::ChangedPathView;
 use kapi_launch::plan::LaunchPlan;
+use kapi_launch::preview::LaunchPreview;
 use kapi_launch::record::{WorkState, WorkspaceKind};
-use kapi_launch::run::{LaunchPreview, LaunchResult};
+use kapi_launch::run::LaunchResult;
 use kapi_status::file::SandboxMode;
 use serde::Serialize;
 
