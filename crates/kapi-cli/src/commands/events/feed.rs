@@ -11,6 +11,7 @@ use kapi_goal::record::project::Project;
 use kapi_goal::rules::event::GoalEvent;
 use kapi_launch::event::LaunchEvent;
 use kapi_launch::log;
+use kapi_launch::paths::SandboxPaths;
 use kapi_machine::logged::to_logged;
 use kapi_store::error::StoreError;
 use kapi_store::layout::{HomeLayout, project_key};
@@ -170,17 +171,8 @@ impl<'a> Feed<'a> {
             streams.push(of(KERNEL.to_owned(), None, KERNEL, dir));
         }
         if matches!(self.context.actor, Actor::Human { .. }) {
-            for location in here(self.context)? {
-                let id = location.id().as_str();
-                // What an attempt at a task does stands in the log of tasks.
-                if !is_of_task(id) {
-                    streams.push(FeedStream {
-                        name: format!("launch/{id}"),
-                        subject: Some(("launch", id.to_owned())),
-                        log: log::stream(&location),
-                    });
-                }
-            }
+            let launches = here(self.context)?.into_iter();
+            streams.extend(launches.filter_map(|location| of_launch(&location)));
         }
         let home = HomeLayout::new(&self.context.home);
         let mut spend = of(SPEND.to_owned(), None, SPEND, home.state_dir().join(SPEND));
@@ -338,6 +330,16 @@ impl<'a> Feed<'a> {
         });
         Ok(entries.collect())
     }
+}
+
+/// Returns the stream of a launch; what an attempt at a task does stands in the log of tasks.
+fn of_launch<'a>(location: &SandboxPaths) -> Option<FeedStream<'a>> {
+    let id = location.id().as_str();
+    (!is_of_task(id)).then(|| FeedStream {
+        name: format!("launch/{id}"),
+        subject: Some(("launch", id.to_owned())),
+        log: log::stream(location),
+    })
 }
 
 /// Returns events with the times by which they are put among those of other logs: within a log time
