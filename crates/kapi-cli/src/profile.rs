@@ -13,6 +13,7 @@ mod key;
 pub(crate) mod launch;
 pub(crate) mod message;
 pub(crate) mod read;
+pub(crate) mod trusted;
 
 use std::path::PathBuf;
 

@@ -8,6 +8,7 @@ use std::io::Read as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
+use kapi_core::quote::shell_word;
 use kapi_store::hash::sha256_hex;
 use rustix::fs::OFlags;
 
@@ -111,6 +112,24 @@ pub(crate) fn find(
         person,
         project,
         notes,
+    })
+}
+
+/// The content of a profile's file.
+pub(crate) struct ProfileContent {
+    /// Its text.
+    pub(crate) text: String,
+    /// The hash of it.
+    pub(crate) hash: String,
+}
+
+/// Reads a profile's file as a launch does.
+pub(crate) fn content(path: &Path) -> Result<ProfileContent, Error> {
+    let file = File::read(path)?
+        .ok_or_else(|| Error::usage(format!("there is no file {}", path.display())))?;
+    Ok(ProfileContent {
+        text: file.text,
+        hash: file.hash,
     })
 }
 
@@ -218,8 +237,10 @@ impl File {
         };
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
         let trust_hint = format!(
-            "read the file; to trust it, add `trust = [\"{}\"]` under [launch] in {}, or keep \
-             it outside the project and name it with `--config`.",
+            "read the file; to trust it as it is now, run `kapi sandbox profile --trust {}`, or add \
+             `trust = [\"{}\"]` under [launch] in {}, or keep it outside the project and name it with \
+             `--config`.",
+            shell_word(&self.path.display().to_string()),
             self.hash,
             search.config_path.display()
         );

@@ -29,7 +29,7 @@ use crate::profile::flags::{self, ProfileFlags};
 use crate::profile::include::Include;
 use crate::profile::launch::agent::AgentChoice;
 use crate::profile::message::{self, CoAuthor, Values};
-use crate::profile::{ProfileFile, ProfileOwner};
+use crate::profile::{ProfileFile, ProfileOwner, trusted};
 
 /// The remote when nothing else was said.
 const REMOTE: &str = "origin";
@@ -137,11 +137,12 @@ pub(crate) fn resolve(
     flags: &ProfileFlags,
 ) -> Result<LaunchProfile, Error> {
     let config = context.config(Some(project))?;
+    let trusted = [config.trusted.clone(), trusted::hashes(&context.home)?].concat();
     let search = ProfileSearch {
         home: &context.home,
         config_path: &context.config_path,
         project,
-        trusted: &config.trusted,
+        trusted: &trusted,
     };
     let file = flags.config.as_ref().map(|path| context.cwd.join(path));
     let agent = flags

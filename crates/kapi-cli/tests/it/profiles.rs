@@ -103,6 +103,30 @@ fn the_line_that_an_error_prints_makes_it_count() {
 }
 
 #[test]
+fn one_command_trusts_a_file_as_it_is_now() {
+    let env = Environment::bare();
+    let at = "agent-sandbox.yaml";
+    env.write(at, "agent:\n  command: mine {task}\n");
+    env.kapi(&["launch", "--explain"])
+        .assert_error(2, &["kapi sandbox profile --trust", at]);
+    // Nobody can be asked here.
+    let asked = env.kapi(&["sandbox", "profile", "--trust", at]);
+    assert_eq!(asked.code, 3, "{asked:?}");
+    for word in ["is not trusted", "--yes"] {
+        assert!(asked.stderr.contains(word), "{word} in {asked:?}");
+    }
+    assert!(asked.stderr.contains("mine {task}"), "{asked:?}");
+    let trusted = env.json(&["sandbox", "profile", "--trust", at, "--yes"]);
+    assert_eq!(trusted["kind"], "trusted", "{trusted}");
+    let found = env.json(&["launch", "--explain"]);
+    let notes = found["notes"].to_string();
+    assert!(notes.contains("because you trust its content"), "{found}");
+    env.write(at, "agent:\n  command: evil {task}\n");
+    env.kapi(&["launch", "--explain"])
+        .assert_error(2, &["agent-sandbox.yaml:2: ", "`agent.command`"]);
+}
+
+#[test]
 fn a_read_only_mount_of_the_configuration_cannot_hand_over_the_machine() {
     let env = Environment::bare();
     write(&env.home().join(".ilchul/x"), "");

@@ -3,14 +3,15 @@
 //! What is shown can be kept in a file of the person's own and changed.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::profile::built_in;
 use crate::profile::find::{self, ProfileSearch};
+use crate::profile::{built_in, trusted};
 use crate::ui::Format;
 
 /// Options of `kapi sandbox profile`.
@@ -18,6 +19,19 @@ use crate::ui::Format;
 pub(super) struct Args {
     /// Profile name [default: list all profiles]
     name: Option<String>,
+    /// Trust a project's agent-sandbox.yaml with its content as it is now
+    #[arg(long, value_name = "FILE", conflicts_with = "name")]
+    trust: Option<PathBuf>,
+    /// Trust it without showing it and asking
+    #[arg(short, long, requires = "trust")]
+    yes: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct TrustView {
+    kind: &'static str,
+    file: String,
+    sha256: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -34,8 +48,11 @@ struct ProfileEntry {
     text: String,
 }
 
-/// Shows one profile, or all that are built in.
+/// Shows one profile, or all that are built in; or trusts a project's.
 pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    if let Some(file) = &args.trust {
+        return trust(context, &context.cwd.join(file), args.yes);
+    }
     let profiles = match &args.name {
         Some(name) => vec![entry(context, name)?],
         None => built_in::ALL.iter().map(built_in_entry).collect(),
@@ -63,6 +80,34 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             }
             ui.say("hint: show one with `kapi sandbox profile <name>`.");
         }
+    }
+    Ok(Exit::Success)
+}
+
+/// Trusts the content of a file: exactly what the person was shown.
+fn trust(context: &Context, file: &Path, is_sure: bool) -> Result<Exit, Error> {
+    context.require_human("trust a file")?;
+    let content = find::content(file)?;
+    if !is_sure {
+        context.ui.say_page(content.text.trim_end());
+        let question = format!("Let {} decide what launches may do?", file.display());
+        if context.ui.confirm(&question) != Some(true) {
+            let text = format!("{} is not trusted", file.display());
+            return Err(Error::new(Exit::Denied, text)
+                .with_hint("read it, then add `--yes` where nobody can be asked."));
+        }
+    }
+    trusted::add(&context.home, &content.hash, file)?;
+    match context.ui.format {
+        Format::Json => context.ui.json(&TrustView {
+            kind: "trusted",
+            file: file.display().to_string(),
+            sha256: content.hash,
+        }),
+        Format::Human => context.ui.line(&format!(
+            "{} is trusted as it is now; after any change it is not.",
+            file.display()
+        )),
     }
     Ok(Exit::Success)
 }
