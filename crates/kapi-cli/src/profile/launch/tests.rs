@@ -244,10 +244,10 @@ fn a_file_of_the_project_widens_nothing_however_it_is_named() {
     let path = machine.write("app/agent-sandbox.yaml", text);
     let hash = sha256_hex(text.as_bytes());
     let expected = format!(
-        "{}:2: `agent.command`: a project's file cannot set this, because it would extend what \
-         a run may do | read the file; to trust it, add `trust = [\"{hash}\"]` \
-         under [launch]",
-        path.display()
+        "{path}:2: `agent.command`: a project's file cannot set this, because it would extend what \
+         a run may do | read the file; to trust it as it is now, run `kapi sandbox profile --trust \
+         {path}`, or add `trust = [\"{hash}\"]` under [launch]",
+        path = path.display()
     );
     for flags in [
         ProfileFlags::default(),
