@@ -30,7 +30,7 @@ fn judged(rig: &GoalRig) -> Vec<RecordedRequest> {
 }
 
 /// Checks who was asked for the verdicts, with which key, and that it is told of nothing but the work.
-fn check_asked(rig: &GoalRig, (model, key): (&str, &str), n: usize) {
+fn check_asked(rig: &GoalRig, model: &str, key: &str, n: usize) {
     let judged = judged(rig);
     assert_eq!(judged.len(), n, "{judged:#?}");
     for request in &judged {
@@ -72,7 +72,7 @@ pub(crate) fn refuses_once(version: PiVersion) {
     let goal = rig.goal();
     assert_eq!(goal["status"], "done", "{goal:#}");
     assert_eq!(rig.verdicts(), ["judge_continue"]);
-    check_asked(&rig, ("judge", OTHER_KEY), 2);
+    check_asked(&rig, "judge", OTHER_KEY, 2);
     let events = rig.env.events(crate::environment::FIRST);
     let mut judgements = events.iter().filter(|event| event["type"] == "judge_ended");
     let first = judgements.next().unwrap();
@@ -102,7 +102,7 @@ fn the_person_names_one_for_new_goals_and_a_name_that_nobody_has_is_refused() {
     let shown = host.confirm(true);
     assert!(shown["message"].as_str().unwrap().contains("other/judge"));
     host.reported("is done");
-    check_asked(&rig, ("judge", OTHER_KEY), 1);
+    check_asked(&rig, "judge", OTHER_KEY, 1);
     host.end();
 }
 
@@ -118,7 +118,7 @@ fn the_same_model_judges_in_a_conversation_of_its_own() {
     );
     let mut host = rig.begun();
     host.reported("is done");
-    check_asked(&rig, ("scripted", OWN_KEY), 1);
+    check_asked(&rig, "scripted", OWN_KEY, 1);
     host.end();
 }
 
@@ -171,7 +171,7 @@ fn a_pause_withdraws_the_question_and_the_judge_is_asked_anew() {
     host.reported("is paused");
     host.command("/until-done resume");
     host.reported("is done");
-    check_asked(&rig, ("judge", OTHER_KEY), 2);
+    check_asked(&rig, "judge", OTHER_KEY, 2);
     host.end();
     rig.env.await_no_process();
 }

@@ -31,21 +31,21 @@ pub(super) fn run_told<T>(
 ) -> io::Result<(T, StopNotice)> {
     let (reader, writer) = io::pipe()?;
     let ended = Cancel::new();
-    let (running, is_running) = sync_channel(0);
+    let (running, is_running) = sync_channel::<()>(0);
     Ok(thread::scope(|scope| {
         let teller = scope.spawn(|| {
             tell(
                 writer,
                 grace,
                 cancel,
-                &Told {
+                &RunningProgram {
                     is_running,
                     ended: &ended,
                 },
             )
         });
         let ran = run(OwnedFd::from(reader), &ended);
-        drop::<std::sync::mpsc::SyncSender<()>>(running);
+        drop(running);
         let told = teller.join();
         (
             ran,
@@ -55,14 +55,19 @@ pub(super) fn run_told<T>(
 }
 
 /// What is known of the program that is told.
-struct Told<'a> {
+struct RunningProgram<'a> {
     /// Hangs up when it has ended; nothing comes here.
     is_running: Receiver<()>,
     /// What ends it.
     ended: &'a Cancel,
 }
 
-fn tell(writer: PipeWriter, grace: Duration, cancel: &Cancel, program: &Told<'_>) -> StopNotice {
+fn tell(
+    writer: PipeWriter,
+    grace: Duration,
+    cancel: &Cancel,
+    program: &RunningProgram<'_>,
+) -> StopNotice {
     let has_ended = |within| {
         let waited = program.is_running.recv_timeout(within);
         waited != Err(RecvTimeoutError::Timeout)
