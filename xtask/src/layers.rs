@@ -65,7 +65,15 @@ const PRODUCT: &[&str] = &[
 const LAYERS: &[CrateLayer] = &[
     layer("kapi-sys", &[], &[]),
     CrateLayer {
-        foreign: Some(&["jsonc-parser", "serde", "serde-saphyr", "strsim", "toml"]),
+        foreign: Some(&[
+            "jsonc-parser",
+            "serde",
+            "serde-saphyr",
+            "serde_json",
+            "strsim",
+            "thiserror",
+            "toml",
+        ]),
         ..layer("kapi-settings", &[], &[])
     },
     CrateLayer {
