@@ -48,7 +48,7 @@ pub(super) struct Model<'a> {
 /// Who asks it.
 enum ModelLine<'a> {
     /// Kapi, at its provider.
-    Server(ModelEndpoint),
+    Server(Box<ModelEndpoint>),
     /// The host of the session.
     Host(HostModels<'a>),
 }
@@ -64,7 +64,7 @@ pub(super) fn ask(
         .filter(|host| is_asked_by_host(grants, question.judge, host.has));
     let line = match host {
         Some(host) => ModelLine::Host(host),
-        None => ModelLine::Server(server(grants, model.provider)?),
+        None => ModelLine::Server(Box::new(server(grants, model.provider)?)),
     };
     let evidence = evidence::of(question.change, &EvidenceLimits::ALONE)?;
     let token = token(&grants.grant, question.run_id)?;
