@@ -231,12 +231,16 @@ fn ralph(event: &RalphEvent) -> Option<String> {
         RalphEvent::AnswerRefused { role, why } => {
             format!("asking the {role} again: {}", first_line(why))
         }
-        RalphEvent::Accounted { acceptance, .. } => match acceptance.len() {
-            1 => "one criterion has its evidence".to_owned(),
-            n_criteria => format!("{n_criteria} criteria have their evidence"),
-        },
+        RalphEvent::Accounted { acceptance, .. } => accounted(acceptance.len()),
         RalphEvent::ReviewAsked { .. } => return None,
     })
+}
+
+fn accounted(n_criteria: usize) -> String {
+    match n_criteria {
+        1 => "one criterion has its evidence".to_owned(),
+        n_criteria => format!("{n_criteria} criteria have their evidence"),
+    }
 }
 
 /// Says what a person decides by, or has decided.
