@@ -192,7 +192,7 @@ fn merged_commands(ralph: &Ralph) -> Vec<String> {
 }
 
 /// Returns what must hold in the end: every criterion's command and the plan's.
-pub(super) fn all_commands(ralph: &Ralph) -> Vec<String> {
+fn all_commands(ralph: &Ralph) -> Vec<String> {
     let Some(plan) = &ralph.plan else {
         return Vec::new();
     };

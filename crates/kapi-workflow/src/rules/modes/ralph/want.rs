@@ -67,9 +67,11 @@ fn of_phase<'a>(workflow: &Workflow, ralph: &'a Ralph) -> Vec<(EffectId, RalphWa
 /// Tells whether the checks of the proposed plan are still to be run on the base; once there is a
 /// branch, what landed is what they are about.
 pub(crate) fn checks_base(ralph: &Ralph) -> bool {
-    ralph.branch.is_none()
-        && ralph.baseline.is_none()
-        && !super::effects::all_commands(ralph).is_empty()
+    let has_checks = ralph.plan.as_ref().is_some_and(|plan| {
+        let mut criteria = plan.criteria.iter();
+        !plan.verify.is_empty() || criteria.any(|criterion| criterion.verify.is_some())
+    });
+    has_checks && ralph.branch.is_none() && ralph.baseline.is_none()
 }
 
 /// Returns what an effect was wanted for, if it still is.
