@@ -132,7 +132,7 @@ fn draw_up(
     let root = survey.root();
     let typed = drafted
         .is_typed_here()
-        .then(|| flags.from_top(&Subdirectory::of(&context.cwd, &root)));
+        .then(|| flags.said_from_top(&Subdirectory::of(&context.cwd, &root)));
     let flags = typed.as_ref().unwrap_or(flags);
     let filled = file::filled(context, flags)?;
     let args = &filled.args;

@@ -7,8 +7,8 @@
 use kapi_git::id::CommitId;
 use kapi_git::repository::Repository;
 use kapi_run::host_grants::HostGrants;
+use kapi_run::repository_session;
 use kapi_run::repository_session::RepositorySession;
-use kapi_run::{failure, repository_session};
 use kapi_sys::cancel::Cancel;
 
 use super::branch::local;
@@ -113,10 +113,7 @@ fn committed(
         return Ok(true);
     }
     let ready = prepare::found(location, &launched.record, repo)?;
-    progress::forget(&ready.written).map_err(|errno| {
-        let error = std::io::Error::from(errno);
-        failure::file("remove the progress file in", &ready.written, &error)
-    })?;
+    progress::forget(&ready.written)?;
     let work = SandboxWork {
         repo,
         ready: &ready,

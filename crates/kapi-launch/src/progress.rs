@@ -4,15 +4,25 @@
 
 use std::path::Path;
 
+use kapi_run::failure;
 use rustix::fs::{AtFlags, Mode, OFlags, open, openat, unlinkat};
 use rustix::io::Errno;
+
+use super::error::LaunchError;
 
 /// The directory and the file.
 const DIRECTORY: &str = ".kapsis";
 const NAME: &str = "progress.json";
 
 /// Removes the progress file, and its directory if nothing else is in it.
-pub(crate) fn forget(workspace: &Path) -> Result<(), Errno> {
+pub(crate) fn forget(workspace: &Path) -> Result<(), LaunchError> {
+    removed(workspace).map_err(|errno| {
+        let error = std::io::Error::from(errno);
+        failure::file("remove the progress file in", workspace, &error).into()
+    })
+}
+
+fn removed(workspace: &Path) -> Result<(), Errno> {
     let directory = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::DIRECTORY;
     let top = open(
         workspace,

@@ -27,7 +27,7 @@ use super::inputs::LaunchInputs;
 use super::limits::LimitedUse;
 use super::plan::{Conduct, LaunchPlan, Push};
 use super::prepare::ReadyWorkspace;
-use super::record::{SandboxRecord, WorkState, WorkspaceKind};
+use super::record::{LaunchState, SandboxRecord, WorkState, WorkspaceKind};
 use super::shown::included;
 use super::{agent, decide, ended, enter, finish, log, prepare, progress};
 
@@ -309,9 +309,7 @@ fn perform(
         launched.met_limit(met);
     }
     let noted = match plan.conduct {
-        Conduct::Headless if met.is_none() => {
-            ended::note(&plan.location, &launched.record, &ended)
-        }
+        Conduct::Headless if met.is_none() => ended::note(&plan.location, &launched.record, &ended),
         Conduct::Headless | Conduct::Interactive => Ok(()),
     };
     let kept = noted.and_then(|()| keep(launch, repo, &ready, &mut launched));
@@ -371,10 +369,7 @@ fn keep(
         writer,
         ..
     } = *launch;
-    progress::forget(&ready.written).map_err(|errno| {
-        let error = std::io::Error::from(errno);
-        kapi_run::failure::file("remove the progress file in", &ready.written, &error)
-    })?;
+    progress::forget(&ready.written)?;
     let (Some(repo), Some(_)) = (repo, &launched.record.branch) else {
         return match &ready.layer {
             Some(layer) => list(layer, &ready.lower, launched),

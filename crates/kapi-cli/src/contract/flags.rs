@@ -151,7 +151,7 @@ pub(crate) struct Args {
 impl Args {
     /// Returns the same with commands and patterns that were typed in a subdirectory said from the
     /// project's top.
-    pub(super) fn from_top(&self, here: &Subdirectory) -> Self {
+    pub(super) fn said_from_top(&self, here: &Subdirectory) -> Self {
         Self {
             verify: here.commands(&self.verify),
             protect: here.patterns(&self.protect),
