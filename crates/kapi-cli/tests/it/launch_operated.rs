@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::containers::Containers;
-use crate::environment::{Environment, await_some};
+use crate::environment::{Environment, await_some, write};
 use crate::launch::launch;
 use crate::program::parse;
 
@@ -177,11 +177,10 @@ fn the_log_of_a_launch_is_chained_and_an_audit_finds_what_was_altered() {
     let said = fs::read_to_string(&transcript).unwrap();
 
     // A line of the log, its end, what follows from it, and what an agent said.
-    fs::write(
-        dir.join("events.jsonl"),
+    write(
+        &dir.join("events.jsonl"),
         log.replace("make the answer", "break the answer"),
-    )
-    .unwrap();
+    );
     let (is_whole, faults, code) = audited(&env, "1");
     assert!(
         !is_whole && code == 4 && faults.contains("was changed"),
@@ -192,12 +191,11 @@ fn the_log_of_a_launch_is_chained_and_an_audit_finds_what_was_altered() {
     let fault = status["launches"][0]["fault"].as_str().unwrap();
     assert!(fault.contains("events.jsonl at line 1"), "{fault}");
     assert_eq!(status["waiting"], 1, "{status:#}");
-    fs::write(dir.join("events.jsonl"), &log).unwrap();
-    fs::write(
-        dir.join("sandbox.json"),
+    write(&dir.join("events.jsonl"), &log);
+    write(
+        &dir.join("sandbox.json"),
         record.replace("\"id\": \"1\"", "\"id\": \"2\""),
-    )
-    .unwrap();
+    );
     let (is_whole, faults, _) = audited(&env, "1");
     assert!(
         !is_whole && faults.contains("does not match the log"),
@@ -205,14 +203,14 @@ fn the_log_of_a_launch_is_chained_and_an_audit_finds_what_was_altered() {
     );
     launch(&env, "1", "true", &["--branch", "b"])
         .assert_error(4, &["sandbox.json", "does not match the log"]);
-    fs::write(dir.join("sandbox.json"), &record).unwrap();
-    fs::write(&transcript, said.replace("said", "lied")).unwrap();
+    write(&dir.join("sandbox.json"), &record);
+    write(&transcript, said.replace("said", "lied"));
     let (is_whole, faults, _) = audited(&env, "1");
     assert!(
         !is_whole && faults.contains("its content was altered"),
         "{faults}"
     );
-    fs::write(&transcript, said).unwrap();
+    write(&transcript, said);
     assert_eq!(audited(&env, "1"), (true, "[]".to_owned(), 0));
     // A power cut between the log and what follows from it is mended by the next launch.
     fs::remove_file(dir.join("sandbox.json")).unwrap();
@@ -227,7 +225,7 @@ fn a_log_that_was_cut_short_does_not_match_what_followed_from_it() {
     let dir = sandbox(&env, "1");
     let log = fs::read_to_string(dir.join("events.jsonl")).unwrap();
     let first = log.lines().next().unwrap();
-    fs::write(dir.join("events.jsonl"), format!("{first}\n")).unwrap();
+    write(&dir.join("events.jsonl"), format!("{first}\n"));
     let (is_whole, faults, code) = audited(&env, "1");
     assert!(!is_whole && code == 4, "{faults}");
     assert!(faults.contains("sandbox.json"), "{faults}");
