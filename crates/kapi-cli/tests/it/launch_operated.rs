@@ -359,7 +359,7 @@ fn the_person_is_the_author_of_what_a_launch_commits() {
     let mut env = Environment::new();
     let included = env.root().join("who");
     let person = "[user]\n\tname = Ada Person\n\temail = ada@example.org\n";
-    crate::environment::write(&included, person);
+    write(&included, person);
     env.git(&["config", "include.path", &included.display().to_string()]);
     let author =
         |env: &Environment, branch: &str| env.git(&["log", "-1", "--format=%an <%ae> %cn", branch]);
