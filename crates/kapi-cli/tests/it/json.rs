@@ -129,8 +129,8 @@ fn every_command_prints_one_document_with_its_fields() {
     assert_eq!(log.stdout.lines().count(), env.events(FIRST).len());
     let nothing = Environment::new();
     let empty = json!({
-        "attached": null, "cleanup": [], "goals": [], "health": [], "session": null, "waiting": 0,
-        "workflows": [],
+        "attached": null, "cleanup": [], "goals": [], "health": [], "launches": [], "session": null,
+        "waiting": 0, "workflows": [],
     });
     assert_eq!(nothing.json(&["status"]), empty);
 }
