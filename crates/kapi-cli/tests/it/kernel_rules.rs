@@ -370,7 +370,7 @@ fn the_dashboard_as_data_has_what_is_alive_what_waits_what_was_spent_and_the_san
     let words = env.kapi(&["dashboard"]).stdout;
     for part in [
         "goal       001-make-answer-right  paused",
-        "inbox      1 waiting for you; next: kapi inbox",
+        "inbox      2 waiting for you; next: kapi inbox",
         "sandboxes  1; next: kapi sandbox list",
         "spent      ",
     ] {

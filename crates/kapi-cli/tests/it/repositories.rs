@@ -59,13 +59,14 @@ fn a_linked_worktree_is_a_project_of_its_own() {
 #[test]
 fn a_run_from_below_the_top_of_a_detached_checkout_works_too() {
     let env = Environment::new();
+    env.write("deep/er/test.sh", "cd ../.. && sh test.sh\n");
+    env.commit_all("a directory with a check");
     env.git(&["checkout", "--quiet", "--detach"]);
     let deep = env.repository().join("deep/er");
-    fs::create_dir_all(&deep).unwrap();
     let run = Run::from(env.kapi_in(&deep, &usual(HONEST, &["--json"])));
     run.assert_status("done", 0);
     assert!(env.log(FIRST).is_file(), "the state is at the top");
-    assert_eq!(fs::read_dir(&deep).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(&deep).unwrap().count(), 1);
     assert_eq!(env.commit_of("HEAD"), env.commit_of("main"));
 }
 

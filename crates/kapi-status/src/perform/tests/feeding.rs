@@ -84,7 +84,8 @@ fn what_was_sent_before_the_end_is_not_lost() {
         }
     });
     assert_eq!(watched.hooks.unwrap().n_understood, 3);
-    assert_eq!(shown(writer.path()), ("committing".to_owned(), 85));
+    // A commit before any test is not near the end.
+    assert_eq!(shown(writer.path()), ("committing".to_owned(), 55));
     assert!(began.elapsed() < Duration::from_secs(5));
 }
 
