@@ -11,10 +11,15 @@ use crate::json_line::text;
 
 /// JSON-RPC: there is no such method.
 const METHOD_NOT_FOUND: i64 = -32_601;
-/// The ids of the three requests of a turn.
+/// The ids of the requests of a turn.
 const INITIALIZE: u64 = 1;
 const OPEN: u64 = 2;
 const PROMPT: u64 = 3;
+const READY: u64 = 4;
+/// A method that no agent has: its refusal comes after what the agent was about to say.
+const READY_METHOD: &str = "_kapi/ready";
+/// Updates that are held until the refusal comes; an agent with more does not refuse.
+const HELD_MAX: usize = 1_000;
 
 /// Asks whether a tool may run; the reason where it may not.
 pub(crate) type Permission<'a> = &'a mut dyn FnMut(&Value) -> Result<(), String>;
@@ -38,6 +43,9 @@ pub(crate) struct Conversation {
     turn: AcpTurn,
     stage: AcpStage,
     session: String,
+    /// Updates after a session was loaded, until it is known whether they repeat its past: an agent may
+    /// answer first and repeat it then.
+    held: Option<Vec<Value>>,
 }
 
 /// What follows from a message.
@@ -58,6 +66,7 @@ impl Conversation {
             turn,
             stage: AcpStage::Initializing,
             session: String::new(),
+            held: None,
         }
     }
 
@@ -103,15 +112,34 @@ impl Conversation {
     }
 
     /// Prints what belongs to the turn: what a loaded session repeats does not.
-    fn shown(&self, message: &Value) -> Reaction {
-        let is_of_turn = self.stage == AcpStage::Prompting;
+    fn shown(&mut self, message: &Value) -> Reaction {
+        if self.stage != AcpStage::Prompting {
+            return Reaction::default();
+        }
+        let print = match &mut self.held {
+            None => vec![message.clone()],
+            Some(held) => {
+                held.push(message.clone());
+                let is_of_turn = held.len() > HELD_MAX;
+                if is_of_turn {
+                    self.release()
+                } else {
+                    Vec::new()
+                }
+            }
+        };
         Reaction {
-            print: is_of_turn.then(|| message.clone()).into_iter().collect(),
+            print,
             ..Reaction::default()
         }
     }
 
-    fn permit(&self, id: &Value, message: &Value, permission: Permission<'_>) -> Reaction {
+    /// Returns the updates that were held: the agent is at work, and they are of the turn.
+    fn release(&mut self) -> Vec<Value> {
+        self.held.take().unwrap_or_default()
+    }
+
+    fn permit(&mut self, id: &Value, message: &Value, permission: Permission<'_>) -> Reaction {
         let call = message.pointer("/params/toolCall").unwrap_or(&Value::Null);
         let options = message.pointer("/params/options").and_then(Value::as_array);
         let options = options.map_or(&[][..], Vec::as_slice);
@@ -132,7 +160,8 @@ impl Conversation {
             Some(option) => json!({"outcome": "selected", "optionId": option}),
             None => json!({"outcome": "cancelled"}),
         };
-        let mut print = vec![message.clone()];
+        let mut print = self.release();
+        print.push(message.clone());
         if let Err(reason) = asked {
             print.push(json!({"type": "acp_refused", "title": text(call, "/title"),
                 "reason": reason}));
@@ -162,10 +191,16 @@ impl Conversation {
             (AcpStage::Opening { is_resumable }, None) if is_due(OPEN) => {
                 self.prompt(result, is_resumable)
             }
+            (AcpStage::Prompting, _) if is_due(READY) => {
+                self.held = None;
+                Reaction::default()
+            }
             (AcpStage::Prompting, _) if is_due(PROMPT) => {
                 self.stage = AcpStage::Over;
+                let mut print = self.release();
+                print.push(message.clone());
                 Reaction {
-                    print: vec![message.clone()],
+                    print,
                     over: Some(Ok(())),
                     ..Reaction::default()
                 }
@@ -221,7 +256,8 @@ impl Conversation {
     }
 
     fn prompt(&mut self, result: &Value, is_resumable: bool) -> Reaction {
-        if self.session.is_empty() {
+        let is_loaded = !self.session.is_empty();
+        if !is_loaded {
             text(result, "/sessionId").clone_into(&mut self.session);
         }
         if self.session.is_empty() {
@@ -233,8 +269,13 @@ impl Conversation {
             "prompt": [{"type": "text", "text": self.turn.prompt}],
         });
         let session = json!({"type": "acp_session", "session": self.session});
+        let mut send = vec![request(PROMPT, "session/prompt", &params)];
+        if is_loaded {
+            self.held = Some(Vec::new());
+            send.insert(0, request(READY, READY_METHOD, &json!({})));
+        }
         Reaction {
-            send: vec![request(PROMPT, "session/prompt", &params)],
+            send,
             // One that cannot be loaded again is of no use to the next turn.
             print: is_resumable.then_some(session).into_iter().collect(),
             over: None,

@@ -79,8 +79,21 @@ fn a_session_is_loaded_where_that_is_offered_and_its_past_is_not_told_again() {
     assert_eq!(take(&mut conversation, &past), Reaction::default());
     let answer = json!({"jsonrpc": "2.0", "id": 2, "result": null});
     let prompted = take(&mut conversation, &answer);
-    assert_eq!(prompted.send[0]["params"]["sessionId"], "old");
+    assert_eq!(prompted.send[1]["params"]["sessionId"], "old");
     assert_eq!(prompted.print[0]["session"], "old");
+    // Some repeat it after they have answered: until they refuse what no agent can.
+    assert_eq!(take(&mut conversation, &past), Reaction::default());
+    let refused =
+        json!({"jsonrpc": "2.0", "id": prompted.send[0]["id"], "error": {"code": -32601}});
+    assert_eq!(take(&mut conversation, &refused), Reaction::default());
+    assert_eq!(take(&mut conversation, &past).print, [past.clone()]);
+    // Whoever never refuses loses nothing of what it said.
+    let mut conversation = Conversation::new(resumed.clone());
+    take(&mut conversation, &initialized(true));
+    take(&mut conversation, &answer);
+    take(&mut conversation, &past);
+    let end = json!({"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "end_turn"}});
+    assert_eq!(take(&mut conversation, &end).print, [past, end]);
     // Where it is not offered, a new one is begun, and is not promised to anybody.
     let mut conversation = Conversation::new(resumed.clone());
     let opened = take(&mut conversation, &initialized(false));
