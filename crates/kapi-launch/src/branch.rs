@@ -164,14 +164,30 @@ fn check_names(repository: &Repository, plan: &BranchPlan) -> Result<(), LaunchE
 
 fn base(repository: &Repository, plan: &BranchPlan) -> Result<CommitId, LaunchError> {
     let revision = plan.base.as_deref().unwrap_or("HEAD");
-    let there = format!("refs/remotes/{}/{revision}", plan.remote);
+    commit_of(
+        repository,
+        revision,
+        &plan.remote,
+        "to start the branch from",
+    )
+}
+
+/// Returns the commit that a person names, also by a branch that only a remote has; `use_of_it` says in
+/// an error what it is for.
+pub(crate) fn commit_of(
+    repository: &Repository,
+    revision: &str,
+    remote: &str,
+    use_of_it: &str,
+) -> Result<CommitId, LaunchError> {
+    let there = format!("refs/remotes/{remote}/{revision}");
     let found = repository
         .resolve_commit(revision)
         .or_else(|_| repository.resolve_commit(&there));
     found.map_err(|_not_found| {
         LaunchError::new(
             LaunchErrorKind::Usage,
-            format!("find commit {revision:?} to start the branch from"),
+            format!("find commit {revision:?} {use_of_it}"),
             "give a branch, tag or commit of this repository; run `git fetch` for those of a remote.",
         )
     })

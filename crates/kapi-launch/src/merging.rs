@@ -10,11 +10,11 @@ use kapi_git::change::PathChange;
 use kapi_git::combine::ResolvedMerge;
 use kapi_git::id::CommitId;
 use kapi_git::land::brought_in::{BringInPlan, ConflictedPath};
-use kapi_git::repository::Repository;
 use kapi_machine::watch::Activity;
 use kapi_run::host_grants::HostGrants;
 use kapi_run::repository_session::{self, RepositorySession};
 
+use super::branch::commit_of;
 use super::context::LaunchHandlers;
 use super::error::{LaunchError, LaunchErrorKind};
 use super::plan::LaunchPlan;
@@ -57,7 +57,7 @@ pub(crate) fn begin(
             format!("omit `--merge`; `--base-branch {revision}` starts the branch there."),
         ));
     }
-    let theirs = find(repository, revision, &branch.remote)?;
+    let theirs = commit_of(repository, revision, &branch.remote, "to merge")?;
     let ours = repository_session::commit_id(&branch.start)?;
     if repository
         .contains(&ours, &theirs)
@@ -110,20 +110,6 @@ pub(crate) struct MergeSite<'a> {
     pub(crate) repo: &'a RepositorySession,
     /// The time, and who is told.
     pub(crate) stage: &'a LaunchHandlers<'a>,
-}
-
-fn find(repository: &Repository, revision: &str, remote: &str) -> Result<CommitId, LaunchError> {
-    let there = format!("refs/remotes/{remote}/{revision}");
-    let found = repository
-        .resolve_commit(revision)
-        .or_else(|_| repository.resolve_commit(&there));
-    found.map_err(|_not_found| {
-        LaunchError::new(
-            LaunchErrorKind::Usage,
-            format!("find commit {revision:?} to merge"),
-            "give a branch, tag or commit of this repository; run `git fetch` for those of a remote.",
-        )
-    })
 }
 
 /// Makes what an agent left of a merge the merge that it was meant to be, if nothing is left to resolve.
