@@ -42,6 +42,8 @@ pub(crate) fn open<'a>(env: &'a Environment, options: &Options<'_>) -> Terminal<
     };
     let terminal = Terminal::open(env, size, &vars, &line);
     terminal.awaits("0.0%/");
+    // A recent Pi takes no line before it has started, and lists what it loaded once it does.
+    terminal.awaits("[Extensions]");
     terminal
 }
 
