@@ -200,7 +200,7 @@ fn decision(
     };
     loop {
         ui.prompt(&format!(
-            "Approve this {artifact}{accepting}? [yes/later/or type what should change] "
+            "Approve {artifact}{accepting}? [yes/later/or type what should change] "
         ));
         let KeyboardInput::Text(text) = keyboard.answer() else {
             ui.say("");

@@ -239,9 +239,9 @@ fn an_interview_at_a_terminal_is_left_and_gone_on_with_another_day() {
         ("Question 3", "\n"),
         ("Question 4", "/etc/passwd is not touched\n"),
         ("This is the goal", "\n"),
-        ("Approve this spec.md", "yess\n"),
+        ("Approve spec.md", "yess\n"),
         ("Nothing changed.", ""),
-        ("Approve this spec.md", "yes\n"),
+        ("Approve spec.md", "yes\n"),
     ];
     // Two proposals would have been accepted, had this been an answer.
     let resume = ["deep-interview", "resume", "1"];

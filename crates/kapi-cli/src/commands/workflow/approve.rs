@@ -100,23 +100,23 @@ fn means(
     }
     let artifact = pending.decision.words();
     let question = match (pending.risks.len(), accepts) {
-        (0, _) | (_, true) => format!("Approve this {artifact}?"),
-        (1, false) => format!("Approve this {artifact}, and accept the risk above?"),
+        (0, _) | (_, true) => format!("Approve {artifact}?"),
+        (1, false) => format!("Approve {artifact}, and accept the risk above?"),
         (n_risks, false) => {
-            format!("Approve this {artifact}, and accept the {n_risks} risks above?")
+            format!("Approve {artifact}, and accept the {n_risks} risks above?")
         }
     };
     match context.ui.confirm(&question) {
         Some(true) => Ok((Means::Terminal, true)),
         Some(false) => Err(
-            Error::new(Exit::Denied, format!("{artifact} was not approved")).with_hint(format!(
+            Error::new(Exit::Denied, format!("you did not approve {artifact}")).with_hint(format!(
                 "nothing has changed. Request changes with `kapi {} resume {:03} --revise \"<text>\"`.",
                 found.key.mode,
                 found.key.id.index()
             )),
         ),
         None => Err(Error::usage(format!(
-            "{artifact} needs approval, and there is no terminal to ask on"
+            "you have to approve {artifact}, and there is no terminal to ask you on"
         ))
         .with_hint(format!(
             "read it, then run `{}`.",

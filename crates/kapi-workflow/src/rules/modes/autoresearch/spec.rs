@@ -53,7 +53,7 @@ pub const APPROVE_CONTRACT: WorkflowDecision = WorkflowDecision::of(&DecisionSpe
     inbox: "experiment contract",
     gives: GrantedBy::Work,
     on_yes: "contract, benchmark and checks are fixed, and an agent changes files in scope on the \
-             workflow's own branch, measured and kept or put back by Kapi, once it is driven",
+             workflow's own branch, measured and kept or put back by Kapi, once the workflow runs",
 });
 
 const CONTRACT_SKILL: Skill = Skill {

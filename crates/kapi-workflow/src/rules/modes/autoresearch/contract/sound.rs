@@ -95,13 +95,22 @@ pub fn risks(contract: &Contract) -> Vec<String> {
             why.trim().trim_end_matches('.')
         ));
     }
-    if contract.off_limits.is_empty() {
+    let is_open = contract.scope.iter().any(|it| !names_a_file(it));
+    if contract.off_limits.is_empty() && is_open {
         risks.push(
             "no file is off limits: a change may make the benchmark's own input or code easier"
                 .to_owned(),
         );
     }
     risks
+}
+
+/// Tells whether an entry of the scope names one file by its name and ending, such as `src/sort.rs`;
+/// patterns and directories take in files that nobody named.
+fn names_a_file(entry: &str) -> bool {
+    let name = entry.rsplit('/').next().unwrap_or_default();
+    let has_ending = name.rfind('.').is_some_and(|at| at > 0);
+    has_ending && !entry.contains(['*', '?', '[', '{'])
 }
 
 fn metrics(contract: &Contract) -> Vec<String> {
@@ -260,5 +269,17 @@ mod tests {
             "nothing but the metric is checked: It only prints"
         );
         assert!(risks[1].starts_with("no file is off limits"));
+    }
+
+    #[test]
+    fn files_named_one_by_one_need_nothing_off_limits() {
+        let mut contract = contract();
+        contract.off_limits.clear();
+        contract.scope = vec!["run.sh".to_owned(), "lib/sort.sh".to_owned()];
+        assert_eq!(risks(&contract), [""; 0]);
+        for open in ["src/**", "src", ".", "*.sh"] {
+            contract.scope[0] = open.to_owned();
+            assert_eq!(risks(&contract).len(), 1, "{open}");
+        }
     }
 }
