@@ -145,7 +145,7 @@ impl Repository {
     /// # Errors
     /// When git fails.
     pub fn first_commit(&self) -> Result<Option<CommitId>, GitError> {
-        if self.common_dir().join("shallow").exists() {
+        if self.is_shallow() {
             return Ok(None);
         }
         let roots = self.call("rev-list").args(["--max-parents=0", "HEAD"]);

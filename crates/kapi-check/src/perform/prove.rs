@@ -104,7 +104,10 @@ pub fn prove(
     let range = repo
         .repository
         .range(&request.target, request.base.as_deref())
-        .map_err(|error| failure::plain(&error))?;
+        .map_err(|error| Failure {
+            message: failure::chain(&error),
+            hint: error.hint().map(str::to_owned),
+        })?;
     with_prover(grants, request, &repo, watch, |prover| {
         proved(prover, request, &range)
     })

@@ -120,7 +120,9 @@ impl GoalProgress {
 
     /// Returns it in a line; nothing before the first turn.
     fn line(&self) -> Option<String> {
-        let turn = (self.turn > 0).then(|| format!("turn {} of {}", self.turn, self.turns));
+        // Out of turns, it stands before one that it may not take.
+        let at = self.turn.min(self.turns);
+        let turn = (at > 0).then(|| format!("turn {at} of {}", self.turns));
         let phase = Some(self.phase.clone()).filter(|phase| !phase.is_empty());
         let parts: Vec<String> = [turn, phase, self.cost.clone()]
             .into_iter()

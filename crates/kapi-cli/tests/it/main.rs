@@ -47,6 +47,7 @@ mod goal_judges;
 mod goal_setup;
 mod goal_verbs;
 mod goal_words;
+mod histories;
 mod hooks;
 mod images;
 mod impossible;

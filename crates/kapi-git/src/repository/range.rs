@@ -31,17 +31,48 @@ pub enum CommitRangeError {
         /// The commit.
         commit: CommitId,
     },
+    /// The commit before it was not fetched.
+    #[error(
+        "find what {commit} is a change of: this clone is shallow and lacks the commit before it"
+    )]
+    Shallow {
+        /// The commit.
+        commit: CommitId,
+    },
     /// Two commits with nothing in common.
-    #[error("compare {one} with {other}: they have no common ancestor")]
+    #[error("compare {one} with {other}: no common ancestor of theirs is here")]
     Unrelated {
         /// The one.
         one: CommitId,
         /// The other.
         other: CommitId,
+        /// Whether one may not have been fetched.
+        is_shallow: bool,
     },
     /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
+}
+
+impl CommitRangeError {
+    /// Returns what to do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::First { .. } => Some("commit the change on top of it, and prove that commit."),
+            Self::Shallow { .. }
+            | Self::Unrelated {
+                is_shallow: true, ..
+            } => Some(
+                "fetch the history with `git fetch --unshallow`; in CI, check out with the whole \
+                 history.",
+            ),
+            Self::Unrelated {
+                is_shallow: false, ..
+            } => Some("name the commit that it is to be compared with: `A..B`."),
+            Self::Name(_) | Self::Git(_) => None,
+        }
+    }
 }
 
 impl Repository {
@@ -98,9 +129,19 @@ impl Repository {
             }
         }
         let before = self.resolve_commit(&format!("{commit}^"));
-        before.map_err(|_| CommitRangeError::First {
-            commit: commit.clone(),
+        before.map_err(|_| {
+            let commit = commit.clone();
+            if self.is_shallow() {
+                CommitRangeError::Shallow { commit }
+            } else {
+                CommitRangeError::First { commit }
+            }
         })
+    }
+
+    /// Tells whether history was left out when it was cloned.
+    pub(crate) fn is_shallow(&self) -> bool {
+        self.common_dir().join("shallow").exists()
     }
 
     fn common(&self, one: &CommitId, other: &CommitId) -> Result<CommitId, CommitRangeError> {
@@ -108,6 +149,7 @@ impl Repository {
             .ok_or_else(|| CommitRangeError::Unrelated {
                 one: one.clone(),
                 other: other.clone(),
+                is_shallow: self.is_shallow(),
             })
     }
 
