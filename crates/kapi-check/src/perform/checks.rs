@@ -31,6 +31,7 @@ use crate::rules::checks::profile::{CheckProfiles, TABLE};
 use crate::rules::checks::program::programs_of;
 use crate::rules::checks::report::{CheckResult, ChecksReport};
 use crate::rules::checks::settle::settle;
+use crate::rules::checks::stray::strays;
 use crate::rules::checks::{Check, CheckChoice, CheckVerb, PlannedCheck, ProjectRoot, select};
 
 /// The projects of a working tree.
@@ -92,9 +93,13 @@ pub fn discover(directory: &Path) -> Result<Discovery, Failure> {
     let profiles = profiles()?;
     let surveyed = survey::survey(&profiles, &top, &[directory.as_path()])?;
     let roots = select::roots(&profiles, ecosystems::table()?, &surveyed.directories);
+    let at = survey::relative(&top, &directory);
+    let within = select::nearest(&roots, &at).map_or("", |root| root.path.as_str());
+    let mut notes = surveyed.notes;
+    notes.extend(strays(&profiles, &surveyed.directories, &roots, within));
     Ok(Discovery {
-        roots: select::around(&roots, &survey::relative(&top, &directory)),
-        notes: surveyed.notes,
+        roots: select::around(&roots, &at),
+        notes,
         top,
     })
 }

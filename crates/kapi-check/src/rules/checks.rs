@@ -10,6 +10,7 @@ pub mod program;
 pub mod report;
 pub mod select;
 pub mod settle;
+pub mod stray;
 pub mod words;
 
 mod makefile;

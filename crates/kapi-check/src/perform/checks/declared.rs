@@ -41,7 +41,7 @@ pub(super) fn declare(texts: &BTreeMap<String, String>, directory: &mut Director
             continue;
         };
         let declared = match name {
-            "Cargo.toml" => cargo(text),
+            "Cargo.toml" => cargo(text, directory),
             "package.json" => node(text, directory),
             "pnpm-workspace.yaml" => pnpm(text),
             "pyproject.toml" => uv(text),
@@ -61,8 +61,12 @@ pub(super) fn declare(texts: &BTreeMap<String, String>, directory: &mut Director
 
 /// Everything below a workspace belongs to it unless it is excluded: Cargo itself refuses to work in
 /// a package that neither is a member nor excluded.
-fn cargo(text: &str) -> Result<Option<MemberList>, UnreadableFile> {
+fn cargo(text: &str, directory: &mut Directory) -> Result<Option<MemberList>, UnreadableFile> {
     let table: toml::Table = toml::from_str(text).map_err(|_| UnreadableFile)?;
+    let paths = path_dependencies(&table).into_iter();
+    let at = directory.path.clone();
+    let paths = paths.filter_map(|path| below_top(&at, path));
+    directory.path_dependencies.extend(paths);
     let workspace = table.get("workspace").and_then(toml::Value::as_table);
     Ok(workspace.map(|workspace| {
         let excluded = strings(workspace.get("exclude"));
@@ -70,9 +74,45 @@ fn cargo(text: &str) -> Result<Option<MemberList>, UnreadableFile> {
         MemberList {
             workspace: WorkspaceNotation::Cargo,
             members: vec!["**".to_owned()],
+            named: strings(workspace.get("members")),
             excluded: below.chain(excluded.clone()).collect(),
         }
     }))
+}
+
+/// Returns the paths of all dependencies of a `Cargo.toml` that are directories.
+fn path_dependencies(table: &toml::Table) -> Vec<&str> {
+    let mut found = Vec::new();
+    for (key, value) in table {
+        let Some(inner) = value.as_table() else {
+            continue;
+        };
+        if !key.ends_with("dependencies") {
+            // Of a target, or of the workspace.
+            found.extend(path_dependencies(inner));
+            continue;
+        }
+        let all = inner.values().filter_map(toml::Value::as_table);
+        found.extend(all.filter_map(|one| one.get("path")?.as_str()));
+    }
+    found
+}
+
+/// Returns a path relative to the top that a directory names relative to itself; `None` where it leaves
+/// the project.
+fn below_top(directory: &str, path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = directory
+        .split('/')
+        .filter(|part| !part.is_empty())
+        .collect();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            name => parts.push(name),
+        }
+    }
+    Some(parts.join("/"))
 }
 
 fn node(text: &str, directory: &mut Directory) -> Result<Option<MemberList>, UnreadableFile> {
@@ -100,6 +140,7 @@ fn uv(text: &str) -> Result<Option<MemberList>, UnreadableFile> {
     Ok(workspace.map(|workspace| MemberList {
         workspace: WorkspaceNotation::Uv,
         members: strings(workspace.get("members")),
+        named: Vec::new(),
         excluded: strings(workspace.get("exclude")),
     }))
 }
@@ -119,6 +160,7 @@ fn maven(text: &str) -> Option<MemberList> {
     (!members.is_empty()).then_some(MemberList {
         workspace: WorkspaceNotation::Maven,
         members,
+        named: Vec::new(),
         excluded: Vec::new(),
     })
 }
@@ -129,6 +171,7 @@ fn mix(text: &str) -> Option<MemberList> {
     Some(MemberList {
         workspace: WorkspaceNotation::Mix,
         members: vec![format!("{path}/*")],
+        named: Vec::new(),
         excluded: Vec::new(),
     })
 }
@@ -142,6 +185,7 @@ fn patterns(workspace: WorkspaceNotation, all: Vec<String>) -> MemberList {
     MemberList {
         workspace,
         members,
+        named: Vec::new(),
         excluded: excluded.collect(),
     }
 }
@@ -243,6 +287,21 @@ mod tests {
         ] {
             assert_eq!(listed(name, text), (Vec::new(), Vec::new()), "{name}");
         }
+    }
+
+    #[test]
+    fn dependencies_in_directories_are_read_wherever_they_are_declared() {
+        let mut directory = Directory {
+            path: "crates/a".to_owned(),
+            ..Directory::default()
+        };
+        let text = "[dependencies]\nb={path=\"../b\"}\nc=\"1\"\n[dev-dependencies.d]\npath=\"./d\"\n\
+                    [target.'cfg(unix)'.dependencies]\ne={path=\"../../e/\"}\n\
+                    [build-dependencies]\nf={path=\"../../../f\"}\n[package.metadata]\npath=\"x\"";
+        let texts = BTreeMap::from([("Cargo.toml".to_owned(), text.to_owned())]);
+        assert!(declare(&texts, &mut directory).is_empty());
+        directory.path_dependencies.sort();
+        assert_eq!(directory.path_dependencies, ["crates/a/d", "crates/b", "e"]);
     }
 
     #[test]

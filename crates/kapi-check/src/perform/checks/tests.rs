@@ -49,7 +49,10 @@ fn a_monorepo_has_its_projects_and_their_members_are_none() {
         ),
         ("crates/a/Cargo.toml", "[package]"),
         ("fuzz/Cargo.toml", "[package]"),
-        ("probe/Cargo.toml", "[package]\n[workspace]"),
+        (
+            "probe/Cargo.toml",
+            "[package]\n[workspace]\nmembers = [\"part\"]",
+        ),
         ("probe/part/Cargo.toml", "[package]"),
         ("web/package.json", r#"{"workspaces":["packages/*"]}"#),
         ("web/pnpm-lock.yaml", ""),

@@ -38,6 +38,9 @@ pub struct Directory {
     pub scripts: BTreeMap<String, String>,
     /// The member lists it holds.
     pub declared: Vec<MemberList>,
+    /// The packages in directories that its `Cargo.toml` depends on, relative to the top of the project:
+    /// in a workspace they are members without being listed.
+    pub path_dependencies: Vec<String>,
 }
 
 /// A list of members, relative to the directory that holds it.
@@ -47,6 +50,9 @@ pub struct MemberList {
     pub workspace: WorkspaceNotation,
     /// Patterns of the members; `**` is everything below.
     pub members: Vec<String>,
+    /// Patterns of those that the list names, where everything below belongs to it whether it is named
+    /// or not.
+    pub named: Vec<String>,
     /// Patterns of what is not a member all the same.
     pub excluded: Vec<String>,
 }
@@ -102,6 +108,22 @@ impl Directory {
             .iter()
             .filter(|declared| declared.workspace == workspace)
             .any(|declared| is_among(&declared.members) && !is_among(&declared.excluded))
+    }
+
+    /// Tells whether a member list here names a directory.
+    #[must_use]
+    pub fn names(&self, workspace: WorkspaceNotation, other: &str) -> bool {
+        let Some(relative) = self.relative(other) else {
+            return false;
+        };
+        let lists = self.declared.iter();
+        let mut named = lists
+            .filter(|declared| declared.workspace == workspace)
+            .flat_map(|declared| &declared.named);
+        named.any(|pattern| {
+            let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
+            Glob::new(pattern.trim_end_matches('/')).matches(relative)
+        })
     }
 
     /// Tells whether it holds a member list.

@@ -40,6 +40,10 @@ pub struct CheckProfile {
     /// Files that do so only at the top of everything that is looked at.
     #[serde(default)]
     pub top: Vec<String>,
+    /// Files that do so where no directory above is a project of the same ecosystem, if the project has
+    /// a script for a check.
+    #[serde(default)]
+    pub inner: Vec<String>,
     /// Files beside which a hint means nothing.
     #[serde(default)]
     pub unless: Vec<String>,
@@ -74,6 +78,8 @@ pub struct CheckStep {
     pub mentions: Option<Mention>,
     /// The script that `package.json` must have.
     pub script: Option<String>,
+    /// The script that a member of the workspace must have, and `package.json` itself not.
+    pub members: Option<String>,
     /// One of these targets must be in the makefile.
     #[serde(default)]
     pub target: Vec<String>,
@@ -112,6 +118,13 @@ pub struct Nothing {
 }
 
 impl CheckProfile {
+    /// Returns the names of the scripts that are checks.
+    pub(super) fn scripts(&self) -> impl Iterator<Item = &str> {
+        let steps = CheckVerb::ALL.iter().filter_map(|verb| self.step(*verb));
+        let steps = steps.flat_map(|step| iter::once(step).chain(&step.first));
+        steps.filter_map(|step| step.script.as_deref())
+    }
+
     /// Returns how a verb is checked, if this kind of project knows it.
     #[must_use]
     pub const fn step(&self, verb: CheckVerb) -> Option<&CheckStep> {
@@ -133,6 +146,7 @@ impl CheckProfiles {
         let is_named = |profile: &CheckProfile| {
             directory.has_any(&profile.markers)
                 || directory.has_any(&profile.hints)
+                || directory.has_any(&profile.inner)
                 || (directory.path.is_empty() && directory.has_any(&profile.top))
                 || directory.has_any(&profile.covered_by)
         };

@@ -3,6 +3,8 @@
 //! In one directory the first profile of the table that provides a verb wins. A directory that a
 //! workspace further up takes in is no project of its own.
 
+use std::collections::BTreeSet;
+
 use super::directory::{Directory, WorkspaceNotation};
 use super::profile::{CheckProfile, CheckProfiles, CheckStep};
 use super::{Check, CheckChoice, CheckVerb, ProjectRoot, makefile, mise};
@@ -10,6 +12,13 @@ use crate::rules::proof::ecosystem::EcosystemTable;
 
 /// What `npm init` writes where a project has no tests.
 const NO_TEST: &str = "no test specified";
+
+/// One directory that is a project, and what its workspace tells.
+struct RootSite<'a> {
+    directory: &'a Directory,
+    /// The scripts that members of its workspace have.
+    member_scripts: BTreeSet<&'a str>,
+}
 
 /// Returns the projects among directories, in the order of their paths.
 #[must_use]
@@ -22,29 +31,69 @@ pub fn roots(
     sorted.sort_by(|one, other| one.path.cmp(&other.path));
     let mut found: Vec<(&Directory, ProjectRoot)> = Vec::new();
     for directory in &sorted {
-        let above: Vec<&Directory> = sorted
+        let free = free(profiles, directory, &sorted);
+        let is_above = |root: &Directory| root.relative(&directory.path).is_some();
+        let above: Vec<&ProjectRoot> = found
             .iter()
-            .filter(|other| other.relative(&directory.path).is_some())
-            .copied()
-            .collect();
-        let is_below = found
-            .iter()
-            .any(|(root, _)| root.relative(&directory.path).is_some());
-        let free: Vec<&CheckProfile> = profiles
-            .all
-            .iter()
-            .filter(|profile| !is_covered(profile, directory, &above))
+            .filter(|(root, _)| is_above(root))
+            .map(|(_, root)| root)
             .collect();
         let is_marked = free.iter().any(|profile| is_marked(profile, directory));
         let is_hinted = || {
             free.iter().any(|profile| is_hinted(profile, directory))
                 || mise::FILES.iter().any(|name| directory.has(name))
         };
-        if is_marked || (!is_below && is_hinted()) {
-            found.push((directory, root(&free, ecosystems, directory)));
+        let is_inner = || {
+            let mut inner = free.iter().filter(|profile| is_inner(profile, directory));
+            inner.any(|profile| !above.iter().any(|root| is_of(profiles, root, profile)))
+        };
+        if is_marked || (above.is_empty() && is_hinted()) || is_inner() {
+            let site = RootSite {
+                directory,
+                member_scripts: member_scripts(directory, &sorted),
+            };
+            found.push((directory, root(&free, ecosystems, &site)));
         }
     }
     found.into_iter().map(|(_, root)| root).collect()
+}
+
+/// Returns the profiles that no directory further up keeps from this one.
+pub(super) fn free<'a>(
+    profiles: &'a CheckProfiles,
+    directory: &Directory,
+    all: &[&Directory],
+) -> Vec<&'a CheckProfile> {
+    let above: Vec<&Directory> = all
+        .iter()
+        .filter(|other| other.relative(&directory.path).is_some())
+        .copied()
+        .collect();
+    let profiles = profiles.all.iter();
+    profiles
+        .filter(|profile| !is_covered(profile, directory, &above))
+        .collect()
+}
+
+/// Tells whether a project is of the ecosystem of a profile.
+fn is_of(profiles: &CheckProfiles, root: &ProjectRoot, profile: &CheckProfile) -> bool {
+    let mut own = profiles
+        .all
+        .iter()
+        .filter(|one| root.profiles.contains(&one.id));
+    own.any(|one| one.ecosystem == profile.ecosystem)
+}
+
+/// Returns the scripts that the members of a directory's workspace of packages have.
+fn member_scripts<'a>(directory: &Directory, all: &[&'a Directory]) -> BTreeSet<&'a str> {
+    let members = all
+        .iter()
+        .filter(|other| directory.declares(WorkspaceNotation::Node, &other.path));
+    let scripts = members.flat_map(|member| &member.scripts);
+    scripts
+        .filter(|(_, line)| !line.contains(NO_TEST))
+        .map(|(name, _)| name.as_str())
+        .collect()
 }
 
 /// Returns the projects that a person means who stands in a directory: the nearest at or above it,
@@ -64,7 +113,7 @@ pub fn nearest<'a>(roots: &'a [ProjectRoot], path: &str) -> Option<&'a ProjectRo
 }
 
 /// Tells whether a path is a directory or lies below it.
-fn is_within(path: &str, directory: &str) -> bool {
+pub(super) fn is_within(path: &str, directory: &str) -> bool {
     directory.is_empty()
         || path
             .strip_prefix(directory)
@@ -80,6 +129,17 @@ fn is_hinted(profile: &CheckProfile, directory: &Directory) -> bool {
     (is_at_top || directory.has_any(&profile.hints))
         && !directory.has_any(&profile.unless)
         && has_content(profile, directory)
+}
+
+/// Tells whether a directory has checks of its own among its scripts.
+pub(super) fn is_inner(profile: &CheckProfile, directory: &Directory) -> bool {
+    let is_script = |name: &str| {
+        let line = directory.scripts.get(name);
+        line.is_some_and(|line| !line.contains(NO_TEST))
+    };
+    directory.has_any(&profile.inner)
+        && !directory.has_any(&profile.unless)
+        && profile.scripts().any(is_script)
 }
 
 fn has_content(profile: &CheckProfile, directory: &Directory) -> bool {
@@ -115,10 +175,16 @@ fn is_declared(profile: &CheckProfile, directory: &Directory, above: &[&Director
     })
 }
 
-fn root(free: &[&CheckProfile], ecosystems: &EcosystemTable, directory: &Directory) -> ProjectRoot {
+fn root(free: &[&CheckProfile], ecosystems: &EcosystemTable, site: &RootSite<'_>) -> ProjectRoot {
+    let directory = site.directory;
+    let is_recognised = |profile: &CheckProfile| {
+        is_marked(profile, directory)
+            || is_hinted(profile, directory)
+            || is_inner(profile, directory)
+    };
     let recognised: Vec<&CheckProfile> = free
         .iter()
-        .filter(|profile| is_marked(profile, directory) || is_hinted(profile, directory))
+        .filter(|profile| is_recognised(profile))
         .copied()
         .collect();
     let mut first_on_path: Vec<String> = Vec::new();
@@ -138,7 +204,7 @@ fn root(free: &[&CheckProfile], ecosystems: &EcosystemTable, directory: &Directo
         profiles: recognised.iter().map(|one| one.id.clone()).collect(),
         choices: CheckVerb::ALL
             .iter()
-            .filter_map(|verb| choose(&recognised, directory, *verb))
+            .filter_map(|verb| choose(&recognised, site, *verb))
             .collect(),
         first_on_path,
         caches,
@@ -157,7 +223,7 @@ fn add_new<'a>(to: &mut Vec<String>, all: impl Iterator<Item = &'a str>) {
 /// does.
 fn choose(
     recognised: &[&CheckProfile],
-    directory: &Directory,
+    site: &RootSite<'_>,
     verb: CheckVerb,
 ) -> Option<CheckChoice> {
     let mut declined: Vec<(&CheckProfile, String)> = Vec::new();
@@ -166,17 +232,17 @@ fn choose(
             continue;
         };
         let own = step.first.iter().find_map(|own| {
-            let command = command(profile, own, directory).ok()?;
+            let command = command(profile, own, site).ok()?;
             Some((own, command))
         });
         let chosen = match own {
             Some(own) => Ok(own),
-            None => command(profile, step, directory).map(|command| (step, command)),
+            None => command(profile, step, site).map(|command| (step, command)),
         };
         match chosen {
             Ok((step, command)) => {
                 return Some(CheckChoice::Check(Check {
-                    root: directory.path.clone(),
+                    root: site.directory.path.clone(),
                     verb,
                     provider: profile.id.clone(),
                     command,
@@ -202,8 +268,9 @@ fn choose(
 fn command(
     profile: &CheckProfile,
     step: &CheckStep,
-    directory: &Directory,
+    site: &RootSite<'_>,
 ) -> Result<String, String> {
+    let directory = site.directory;
     if !step.file.is_empty() && !directory.has_any(&step.file) {
         return Err(format!("there is no {}", step.file.join(" or ")));
     }
@@ -222,6 +289,13 @@ fn command(
                 ));
             }
             Some(_) => {}
+        }
+    }
+    if let Some(script) = &step.members {
+        let own = directory.scripts.get(script);
+        let has_own = own.is_some_and(|line| !line.contains(NO_TEST));
+        if has_own || !site.member_scripts.contains(script.as_str()) {
+            return Err(format!("no member has the script {script:?}"));
         }
     }
     if step.target.is_empty() {

@@ -9,6 +9,8 @@ use super::{CheckChoice, CheckDisposition, CheckVerb, ProjectRoot, select};
 use crate::rules::proof::ecosystem;
 use crate::rules::proof::ecosystem::EcosystemTable;
 
+mod members;
+
 fn profiles() -> CheckProfiles {
     toml::from_str(TABLE).unwrap()
 }
@@ -67,6 +69,7 @@ fn declaring(
     directory.declared.push(MemberList {
         workspace,
         members: members.iter().map(|&one| one.to_owned()).collect(),
+        named: Vec::new(),
         excluded: Vec::new(),
     });
     directory
