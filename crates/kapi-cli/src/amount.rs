@@ -58,6 +58,20 @@ pub(crate) fn usd(micros: u64) -> String {
     format!("{shown}{}", "0".repeat(2_usize.saturating_sub(decimals)))
 }
 
+/// Writes what was spent of money. Where nobody knows, it matters whether a model was asked at all as far
+/// as Kapi saw: a command or a script need not have.
+pub(crate) fn spent(used: &Usage) -> String {
+    cost(used).unwrap_or_else(|| not_known(used.tokens()).to_owned())
+}
+
+/// Says that the cost of so many tokens is not known, or that there were none to count.
+pub(crate) const fn not_known(tokens: u64) -> &'static str {
+    match tokens {
+        0 => "none counted",
+        _ => "unknown",
+    }
+}
+
 /// Writes what something cost as far as it is known; nothing where nobody knows anything.
 ///
 /// A sum with parts that were broken off or have no price is said to be at least so much.

@@ -9,6 +9,7 @@ use std::fs;
 use kapi_core::usage::{Doubt, Usage};
 use kapi_spend::record::LedgerHome;
 use kapi_spend::record::error::LedgerError;
+use kapi_spend::rules::account::PROGRAM;
 use kapi_spend::rules::caps::{CapStatus, Caps};
 use kapi_spend::rules::day::Day;
 use kapi_spend::rules::decide::day_standings;
@@ -289,6 +290,12 @@ fn human(
 /// Says what became of turns whose price was not known, and what to do.
 fn unknown_price(name: &str, prices: &Prices, today: Day) -> String {
     let (provider, model) = name.split_once('/').unwrap_or(("", name));
+    if provider == PROGRAM {
+        return format!(
+            "An agent of your own (`{model}:…`) reports no cost: what it may have spent by itself is in \
+             no total."
+        );
+    }
     let start = format!("The price of {name}");
     match prices.find(provider, model, today) {
         Some(found) => format!(
@@ -322,7 +329,7 @@ fn cost(sum: &Sum) -> String {
     }
     match (sum.unknown_turns, sum.turns) {
         (0, _) => amount::usd(sum.usd_micros),
-        (unknown, turns) if unknown == turns => "unknown".to_owned(),
+        (unknown, turns) if unknown == turns => amount::not_known(sum.tokens.total()).to_owned(),
         (unknown, _) => format!(
             "{} and {unknown} of unknown cost",
             amount::usd(sum.usd_micros)

@@ -6,7 +6,7 @@
 use kapi_agent::agent::AgentKind;
 use kapi_agent::settings::AgentSettings;
 use kapi_core::text::agent_name;
-use kapi_spend::rules::account::{Account, ModelProvider, ModelRole, ReservationId};
+use kapi_spend::rules::account::{Account, ModelProvider, ModelRole, PROGRAM, ReservationId};
 use kapi_spend::rules::day::Day;
 use kapi_spend::rules::decide::Amount;
 use kapi_spend::rules::price::Price;
@@ -20,8 +20,6 @@ use crate::judge_provider::JudgeReference;
 const FIRST_TURN_MICROS: u64 = 500_000;
 /// With less than this left under a cap no turn is begun, in millionths of a US dollar.
 const LEAST_MICROS: u64 = 1_000;
-/// The provider of a person's own programs, which may or may not ask a model.
-const PROGRAM: &str = "program";
 /// The model of which nobody said which it is.
 const MODEL_DEFAULT: &str = "default";
 

@@ -16,6 +16,9 @@ pub enum ModelRole {
     Judge,
 }
 
+/// The provider of a person's own programs, which may or may not ask a model.
+pub const PROGRAM: &str = "program";
+
 /// Where an amount is booked.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,7 +31,7 @@ pub struct Account {
     pub agent: String,
     /// In what part.
     pub role: ModelRole,
-    /// Whose price list holds (`anthropic`, `openai`, `gemini`, `local`, `subscription` …).
+    /// Whose price list holds (`anthropic`, `openai`, `gemini`, `local`, `subscription`, [`PROGRAM`] …).
     pub provider: String,
     /// The model, as the provider names it.
     pub model: String,

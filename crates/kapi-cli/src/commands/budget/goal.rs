@@ -149,9 +149,7 @@ pub(crate) fn lines(goal: &Goal) -> Vec<String> {
         ),
         row(
             "money",
-            &total
-                .usd_micros
-                .map_or_else(|| "unknown".to_owned(), amount::usd),
+            &amount::spent(&total),
             budget.usd_micros.map(amount::usd),
         ),
         row(

@@ -59,8 +59,7 @@ pub(super) fn budget(context: &Context, location: &SandboxPaths) -> Result<Exit,
             let spent = amount::tokens(used.tokens());
             let limit = limits.tokens.map(amount::tokens);
             ui.line(&super::row("tokens", &spent, limit));
-            let spent = used.usd_micros.map(amount::usd);
-            let spent = spent.unwrap_or_else(|| "unknown".to_owned());
+            let spent = amount::spent(&used);
             let limit = limits.usd_micros.map(amount::usd);
             ui.line(&super::row("money", &spent, limit));
             ui.line(&format!("{:<8} {}", "disk", size(known.bytes)));

@@ -41,8 +41,7 @@ pub(super) fn budget(context: &Context, id: KernelTaskId) -> Result<Exit, Error>
             Format::Human => {
                 let spent = amount::tokens(task.usage.tokens());
                 ui.line(&row("tokens", &spent, limits.tokens.map(amount::tokens)));
-                let spent = task.usage.usd_micros.map(amount::usd);
-                let spent = spent.unwrap_or_else(|| "unknown".to_owned());
+                let spent = amount::spent(&task.usage);
                 ui.line(&row("money", &spent, limits.usd_micros.map(amount::usd)));
                 let spent = amount::duration(used_ms);
                 ui.line(&row("time", &spent, wall_ms.map(amount::duration)));

@@ -58,8 +58,7 @@ pub(super) fn budget(
                 &spent,
                 limit.tokens.map(amount::tokens),
             ));
-            let spent = used.usd_micros.map(amount::usd);
-            let spent = spent.unwrap_or_else(|| "unknown".to_owned());
+            let spent = amount::spent(&used);
             ui.line(&super::row(
                 "money",
                 &spent,

@@ -2,6 +2,7 @@
 //!
 //! Read from the ledger once, then said in lines or as JSON.
 
+use kapi_core::text::counted;
 use kapi_spend::record::LedgerHome;
 use kapi_spend::rules::caps::{CapStatus, Caps};
 use kapi_spend::rules::day::Day;
@@ -57,6 +58,12 @@ impl SpentToday {
         let total = &self.found.total;
         let mut lines = match total.turns {
             0 => vec!["nothing in this project".to_owned()],
+            turns if turns == total.unknown_turns && total.tokens.total() == 0 => {
+                let turns = counted(turns, "turn");
+                vec![format!(
+                    "nothing counted in this project: no model was asked in {turns}"
+                )]
+            }
             _ => vec![format!(
                 "{} in this project, {} tokens",
                 cost(total),
