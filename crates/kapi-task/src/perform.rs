@@ -9,7 +9,6 @@
 mod agent;
 mod allowance;
 mod attempt;
-mod cancel_link;
 pub mod ending;
 mod facts;
 mod look;

@@ -8,10 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use kapi_core::usage::Usage;
 use kapi_run::spending::usage_meter::{UsageLimits, UsageMeter};
-use kapi_sys::cancel::Cancel;
+use kapi_sys::cancel::{Cancel, ended_when};
 use kapi_sys::clock::monotonic_ms;
 
-use super::cancel_link::linked;
 use crate::record::worker::LeaseHandle;
 use crate::rules::task::{AttemptFailure, End, FailureKind, KernelTask};
 
@@ -57,7 +56,8 @@ pub(super) fn within<T>(
         began_ms: monotonic_ms(),
         paused_ms: AtomicU64::new(0),
     };
-    linked(handle.cancel(), &own, || work(&allowance))
+    let is_unwanted = || handle.cancel().is_raised();
+    ended_when(is_unwanted, &own, || work(&allowance))
 }
 
 /// Returns what the phases used that are over. What an attempt used that failed is not its next
