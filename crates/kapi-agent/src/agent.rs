@@ -100,6 +100,21 @@ impl AgentKind {
         }
     }
 
+    /// Tells whether it takes one turn after another and can be told something in between; a command
+    /// is started once, with all that it gets to know.
+    #[must_use]
+    pub const fn takes_turns(&self) -> bool {
+        match self {
+            Self::Claude
+            | Self::Codex
+            | Self::Gemini
+            | Self::Pi
+            | Self::Acp(_)
+            | Self::Script(_) => true,
+            Self::Command(_) => false,
+        }
+    }
+
     /// Returns how long it may take to end its turn itself when it is no longer wanted; nothing where it is
     /// not told, and ended at once.
     #[must_use]

@@ -9,8 +9,8 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     acp, agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, deliver, demo,
-    diff, doctor, events, gate, goal, inbox, init, launch, log, loops, mcp, prove, resume, rpc,
-    sandbox, setup, show, spend, status, task, up, wait,
+    diff, doctor, events, gate, goal, inbox, init, launch, log, loops, mcp, pause, prove, resume,
+    rpc, sandbox, say, setup, show, spend, status, task, up, wait,
 };
 use crate::contract::flags;
 use crate::modes::command;
@@ -66,6 +66,10 @@ pub(crate) enum Command {
     Diff(diff::Args),
     /// Wait until work ends or needs you
     Wait(wait::Args),
+    /// Send an agent at work a message, interrupting its turn
+    Say(say::Args),
+    /// Pause a goal, workflow or launch
+    Pause(pause::Args),
     /// Resume a goal or a launch
     Resume(resume::Args),
     /// Run single tasks and manage the task queue

@@ -15,7 +15,7 @@ use crate::args::{Args, Command, former, groups};
 use crate::commands::{
     acp, agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, deliver, demo,
     diff, doctor, events, explain, gate as gate_command, goal, inbox, init, launch, log, loops,
-    mcp, prove, resume, rpc, run, sandbox, setup, show, spend, status, task, up, wait,
+    mcp, pause, prove, resume, rpc, run, sandbox, say, setup, show, spend, status, task, up, wait,
 };
 use crate::context::Context;
 use crate::contract::flags;
@@ -185,6 +185,8 @@ fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {
         Command::Loop(args) => loops::run(context, args),
         Command::Diff(args) => diff::run(context, args),
         Command::Wait(args) => wait::run(context, args),
+        Command::Say(args) => say::run(context, args),
+        Command::Pause(args) => pause::run(context, args),
         Command::Resume(args) => resume::run(context, args),
         Command::Task(args) => task::run(context, args),
         Command::Dashboard(args) => dashboard::run(context, args),

@@ -70,7 +70,7 @@ impl Trust {
         match &self.moved_branch {
             None if self.is_driven && goal.is_driven() => vec![
                 format!("kapi log {index} -f"),
-                format!("kapi goal pause {index}"),
+                format!("kapi pause {index}"),
                 format!("kapi cancel {index}"),
             ],
             None => words::next_commands(goal),

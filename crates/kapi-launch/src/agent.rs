@@ -1,7 +1,8 @@
 //! Running the agent of a launch, with its status kept up to date meanwhile.
 //!
 //! The stream of an agent we know tells its tools; any other is asked for a progress file. What it
-//! says moves a word and a number of the status, never the exit code.
+//! says moves a word and a number of the status, never the exit code. It takes another turn where a
+//! person says something more to it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use std::time::Duration;
 use kapi_agent::agent::AgentKind;
 use kapi_agent::hook::instruction::PROGRESS_INSTRUCTION;
 use kapi_agent::launch::LaunchPurpose;
-use kapi_core::agent_end::AgentEnd;
+use kapi_core::agent_end::{AgentEnd, AgentRun};
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::text::limit_text;
 use kapi_core::usage::Usage;
@@ -26,21 +27,30 @@ use kapi_sandbox::spec::{Mount, MountAccess};
 use kapi_status::perform::progress_file::ProgressFile;
 use kapi_status::perform::watch;
 use kapi_status::perform::watch::StatusSource;
+use kapi_sys::cancel::{Cancel, ended_when};
+use kapi_sys::clock::monotonic_ms;
 use kapi_sys::process::ProcessEnd;
 
 use super::active_launch::{ActiveLaunch, LaunchAttempt};
 use super::bounds::Touch;
+use super::context::LaunchHandlers;
 use super::error::LaunchError;
+use super::message::MessageWatch;
 use super::plan::LaunchPlan;
 use super::prepare::ReadyWorkspace;
 use super::record::SandboxRecord;
-use super::{ports, shown};
+use super::{message, ports, shown};
 
 /// The name of the task as a file, besides the prompt.
 const SPEC: &str = "task-spec.md";
 /// What an agent is told whose task another process began.
 const CUT_OFF: &str = "An earlier attempt at this task was cut off. What it changed is in the workspace: \
                        look at it first, and go on from there.";
+/// What is noted of a message that came too late.
+const NOT_HEARD: &str = "The agent did not hear your last message: it had ended. It is told when the \
+                         same task is launched again.";
+/// Turns that one launch may take, each for something that a person said.
+const TURNS_MAX: u32 = 1_000;
 /// How an agent that was killed at its time limit is reported, as `timeout` does.
 const TIMED_OUT: i32 = 124;
 /// How one that was interrupted is reported, as a shell does.
@@ -67,40 +77,97 @@ pub(crate) struct AgentEnding {
     pub(crate) usage: Usage,
 }
 
-/// Runs the agent to its end.
+/// One turn of an agent.
+struct LaunchTurn {
+    /// Its number, from 1.
+    number: u32,
+    /// The session that goes on.
+    session: Option<String>,
+    /// What the person says to it.
+    said: Vec<String>,
+    /// The longest it may take, in milliseconds.
+    left_ms: u64,
+}
+
+/// Runs the agent to its end, a turn more as long as a person says something more to it.
 pub(crate) fn run(
     launch: &ActiveLaunch<'_>,
     record: &SandboxRecord,
     ready: &ReadyWorkspace,
 ) -> Result<AgentEnding, LaunchError> {
+    let ActiveLaunch { plan, stage, .. } = *launch;
+    let began_ms = monotonic_ms();
+    let mut turn = LaunchTurn {
+        number: 1,
+        session: None,
+        said: message::unheard(&plan.location)?,
+        left_ms: plan.deadline_ms,
+    };
+    let mut used = Usage::ZERO;
+    loop {
+        let (mut ending, session) = take_turn(launch, record, ready, &turn)?;
+        used.add(&ending.usage);
+        if ending.error.is_none() && !turn.said.is_empty() {
+            message::told(&plan.location, turn.said.len(), stage.clock.now_ms())?;
+        }
+        let said = message::unheard(&plan.location)?;
+        let left_ms = plan
+            .deadline_ms
+            .saturating_sub(monotonic_ms().saturating_sub(began_ms));
+        // Nobody raised the launch's own flag, so it was a message that cut into the turn.
+        let hears = ending.error.is_none() || ending.process_end == ProcessEnd::Cancelled;
+        let may_go_on = plan.agent.takes_turns() && left_ms > 0 && turn.number < TURNS_MAX;
+        if said.is_empty() || !hears || !may_go_on || stage.cancel.is_raised() {
+            if !said.is_empty() {
+                let text = NOT_HEARD.to_owned();
+                (stage.notice)(Activity::Note { text });
+            }
+            ending.usage = used;
+            return Ok(ending);
+        }
+        turn = LaunchTurn {
+            number: turn.number + 1,
+            session,
+            said,
+            left_ms,
+        };
+    }
+}
+
+/// Runs the agent for one turn; returns how it ended, and the session that can go on.
+fn take_turn(
+    launch: &ActiveLaunch<'_>,
+    record: &SandboxRecord,
+    ready: &ReadyWorkspace,
+    turn: &LaunchTurn,
+) -> Result<(AgentEnding, Option<String>), LaunchError> {
     let ActiveLaunch {
-        grants,
         plan,
         bounds,
         stage,
         writer,
-        attempt,
         ..
     } = *launch;
     let run_id = run_id(record);
     let run_dir = RunDir::open(&plan.location.runs(), &record.launches.to_string())?;
     let home = plan.location.home();
-    let deadline = Duration::from_millis(plan.deadline_ms);
+    let deadline = Duration::from_millis(turn.left_ms);
     let mut config = sandbox(record, ready, &home, &run_id, deadline);
     match bounds.touch {
         Touch::Workspace => {}
         Touch::Nothing => config.workspace_access = MountAccess::ReadOnly,
     }
-    let mounts = &mut config.mounts;
-    mounts.extend(task_file(plan, &run_dir)?);
-    mounts.extend(settings_hidden(plan, ready, &run_dir)?);
-    mounts.extend(bounds.mounts(ready, record)?);
+    config.mounts.extend(task_file(plan, &run_dir)?);
+    config
+        .mounts
+        .extend(settings_hidden(plan, ready, &run_dir)?);
+    config.mounts.extend(bounds.mounts(ready, record)?);
     let asked = AgentRequest {
         kind: &plan.agent,
         settings: &plan.settings,
-        prompt: &prompt(plan, record, attempt),
-        session: None,
-        turn: 1,
+        prompt: &prompt(plan, record, launch.attempt, &turn.said),
+        session: turn.session.as_deref(),
+        turn: turn.number,
         run_id: &run_id,
         purpose: LaunchPurpose::Work,
         network: plan.network,
@@ -120,6 +187,11 @@ pub(crate) fn run(
         }
         (stage.notice)(activity);
     };
+    let own = Cancel::new();
+    let stage = LaunchHandlers {
+        cancel: &own,
+        ..*stage
+    };
     let watch = stage.watch(&notice);
     let file = ProgressFile::new(&ready.written);
     let listener = Listener {
@@ -127,22 +199,33 @@ pub(crate) fn run(
         run_dir: &run_dir,
     };
     let rules = GateRules::Fixed(bounds.forbidden);
+    let mut messages = MessageWatch::open(&plan.location, turn.said.len())?;
+    let is_to_end = || launch.stage.cancel.is_raised() || messages.has_more();
     let watched = watch::during(writer, StatusSource::File(&file), || {
-        ask_gated(grants, config, &asked, rules, listener)
+        ended_when(is_to_end, &own, || {
+            ask_gated(launch.grants, config, &asked, rules, listener)
+        })
     });
     let (run, end) = watched.value?;
     let mut used = used.into_inner().unwrap_or_else(PoisonError::into_inner);
     used.add(&run.usage);
-    let (exit_code, error) = judged(&run.end, end);
-    Ok(AgentEnding {
-        exit_code,
-        agent_end: Some(run.end),
-        process_end: end,
-        error,
-        message: run.message,
-        grade: run.isolation,
-        usage: used,
-    })
+    let session = run.session.clone();
+    Ok((AgentEnding::of(run, end, used), session))
+}
+
+impl AgentEnding {
+    fn of(run: AgentRun, end: ProcessEnd, usage: Usage) -> Self {
+        let (exit_code, error) = judged(&run.end, end);
+        Self {
+            exit_code,
+            agent_end: Some(run.end),
+            process_end: end,
+            error,
+            message: run.message,
+            grade: run.isolation,
+            usage,
+        }
+    }
 }
 
 /// Returns the sandbox of a program of a launch: the workspace as its record says.
@@ -228,7 +311,12 @@ pub(crate) fn environment(
     env
 }
 
-fn prompt(plan: &LaunchPlan, record: &SandboxRecord, attempt: LaunchAttempt) -> String {
+fn prompt(
+    plan: &LaunchPlan,
+    record: &SandboxRecord,
+    attempt: LaunchAttempt,
+    said: &[String],
+) -> String {
     let merging = record.branch.as_ref().and_then(|it| it.merging.as_ref());
     let task = match merging {
         Some(merge) => format!("{}\n\n{}", plan.prompt.trim_end(), merge.instruction()),
@@ -237,6 +325,13 @@ fn prompt(plan: &LaunchPlan, record: &SandboxRecord, attempt: LaunchAttempt) -> 
     let task = match attempt {
         LaunchAttempt::First => task,
         LaunchAttempt::Resumed => format!("{}\n\n{CUT_OFF}", task.trim_end()),
+    };
+    let task = match said {
+        [] => task,
+        said => format!(
+            "The person who started this says:\n\n{}\n\nGo on with your task, which is:\n\n{task}",
+            said.join("\n\n")
+        ),
     };
     match plan.agent {
         AgentKind::Command(_) => format!("{}\n\n{PROGRESS_INSTRUCTION}\n", task.trim_end()),

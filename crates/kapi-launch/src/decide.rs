@@ -20,7 +20,7 @@ use super::event::{LaunchEvent, LaunchRequest};
 use super::inputs::LaunchInputs;
 use super::merging::MergeSite;
 use super::paths::SandboxPaths;
-use super::plan::{BranchPlan, LaunchPlan, ModeChoice};
+use super::plan::{BranchPlan, Conduct, LaunchPlan, ModeChoice};
 use super::record::{BranchRecord, LaunchState, SandboxRecord, VERSION, WorkState, WorkspaceKind};
 use super::removal::{kept_notes, retire};
 use super::{foreign, log, merging, ports, prepare, shown};
@@ -284,6 +284,7 @@ fn launched(plan: &LaunchPlan, record: &SandboxRecord) -> LaunchEvent {
             command: plan.command.clone(),
             limits: plan.limits,
             deadline_ms: plan.deadline_ms,
+            is_interactive: plan.conduct == Conduct::Interactive,
         }),
     }
 }

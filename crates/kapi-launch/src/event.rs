@@ -30,6 +30,9 @@ pub struct LaunchRequest {
     pub limits: UsageLimits,
     /// The longest its agent may take, in milliseconds.
     pub deadline_ms: u64,
+    /// Whether a person is at its terminal.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_interactive: bool,
 }
 
 /// What happens in a sandbox.
@@ -47,6 +50,16 @@ pub enum LaunchEvent {
         sandbox: Box<SandboxRecord>,
         /// What was asked for.
         request: Box<LaunchRequest>,
+    },
+    /// A person said something to its agent.
+    PersonSaid {
+        /// What.
+        text: String,
+    },
+    /// The agent took a turn in which it was told what the person had said.
+    Told {
+        /// How many messages that were.
+        messages: usize,
     },
     /// A run is over, and left these files.
     RunRecorded {
@@ -98,6 +111,9 @@ pub struct LaunchHistory {
     pub request: Option<LaunchRequest>,
     /// What its launches used.
     pub used: Usage,
+    /// What a person said and no agent was told yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<String>,
 }
 
 /// The machine of a sandbox.
@@ -113,8 +129,16 @@ impl Machine for LaunchMachine {
     fn evolve(state: &mut LaunchHistory, logged: &EventRecord<LaunchEvent>) {
         match &logged.event {
             LaunchEvent::Launched { sandbox, request } => {
-                state.request = Some((**request).clone());
+                let before = state.request.replace((**request).clone());
+                // What was said of another task is not about this one.
+                if before.is_some_and(|before| before.task != request.task) {
+                    state.said.clear();
+                }
                 state.know(sandbox);
+            }
+            LaunchEvent::PersonSaid { text } => state.said.push(text.clone()),
+            LaunchEvent::Told { messages } => {
+                state.said.drain(..(*messages).min(state.said.len()));
             }
             LaunchEvent::RunRecorded { used, .. } => state.used.add(used),
             LaunchEvent::Committed { sandbox }
@@ -144,6 +168,12 @@ impl LaunchEvent {
                 agent_name(&sandbox.agent),
                 shortened(&request.task, TASK_CHARS_MAX)
             ),
+            Self::PersonSaid { text } => {
+                format!("you said: {}", shortened(text, TASK_CHARS_MAX))
+            }
+            Self::Told { messages } => {
+                format!("the agent was told {}", counted(*messages, "message"))
+            }
             Self::RunRecorded { run, files, .. } => {
                 format!("run {run} left {}", counted(files.len(), "file"))
             }

@@ -17,6 +17,7 @@ pub mod finish;
 pub mod log;
 pub mod look;
 pub mod merge;
+pub mod message;
 pub mod mode;
 pub mod monitor;
 pub mod paths;

@@ -83,12 +83,23 @@ pub(crate) fn record(
     at_ms: i64,
     events: &[LaunchEvent],
 ) -> Result<(), LaunchError> {
+    record_by(location, &Actor::Engine, at_ms, |_| Ok(events.to_vec()))
+}
+
+/// Makes events durable that are decided on what is known now, in the name of whoever asked.
+pub(crate) fn record_by(
+    location: &SandboxPaths,
+    actor: &Actor,
+    at_ms: i64,
+    decide: impl FnOnce(&LaunchHistory) -> Result<Vec<LaunchEvent>, LaunchError>,
+) -> Result<(), LaunchError> {
     let stream = stream(location);
     let lock = stream.lock(OWNER, kapi_machine::file_log::LOCK_WAIT_MS);
     let lock = lock.map_err(|error| failed(error.into()))?;
     let mut opened = OpenStream::<LaunchMachine>::load(stream).map_err(failed)?;
     opened.settle(&lock).map_err(failed)?;
-    let recorded = opened.record(&lock, &Actor::Engine, at_ms, events);
+    let events = decide(opened.state())?;
+    let recorded = opened.record(&lock, actor, at_ms, &events);
     recorded.map_err(failed)?;
     match &opened.state().sandbox {
         Some(sandbox) => sandbox.save(location),
@@ -147,6 +158,8 @@ pub fn audit(location: &SandboxPaths) -> Result<Option<StreamAudit>, LaunchError
         LaunchEvent::Entered { .. } => runs.forget(&location.runs().join(SHELL)),
         LaunchEvent::RunsRemoved => runs = RecordedRuns::default(),
         LaunchEvent::Launched { .. }
+        | LaunchEvent::PersonSaid { .. }
+        | LaunchEvent::Told { .. }
         | LaunchEvent::Committed { .. }
         | LaunchEvent::Ended { .. }
         | LaunchEvent::Left { .. }

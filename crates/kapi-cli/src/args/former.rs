@@ -19,11 +19,13 @@ const fn former(old: &'static str, new: &'static str) -> FormerSpelling {
 }
 
 /// Every command that is no more.
-const COMMANDS: [FormerSpelling; 21] = [
+const COMMANDS: [FormerSpelling; 23] = [
     former("goal status", "kapi show [REF]"),
     former("goal detail", "kapi show [REF] --all"),
     former("goal cancel", "kapi cancel [REF]"),
     former("goal resume", "kapi resume [REF]"),
+    former("goal say", "kapi say [REF] TEXT"),
+    former("goal pause", "kapi pause [REF]"),
     former("goal budget", "kapi budget [REF] --set-turns N"),
     former("goal wait", "kapi goal park"),
     former("goal deliver", "kapi deliver [REF]"),

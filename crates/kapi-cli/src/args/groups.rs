@@ -37,6 +37,8 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "wait",
             "budget",
             "deliver",
+            "say",
+            "pause",
             "resume",
             "cancel",
             "goal",

@@ -3,7 +3,7 @@
 //! Finds what is meant and asks a person at a terminal once more.
 
 pub(crate) mod goal;
-mod launch;
+pub(crate) mod launch;
 mod task;
 mod workflow;
 

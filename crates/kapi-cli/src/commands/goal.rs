@@ -13,12 +13,12 @@ pub(crate) mod judge;
 pub(crate) mod look;
 mod new;
 mod park;
-mod pause;
+pub(crate) mod pause;
 pub(crate) mod pick;
 mod reject;
 pub(crate) mod reopen;
 pub(crate) mod resume;
-mod say;
+pub(crate) mod say;
 mod slash;
 mod status;
 mod unfinished;
@@ -52,12 +52,8 @@ enum GoalVerb {
     Northstar(pick::Args),
     /// Show every change of plan with its reason
     ReplanLog(pick::Args),
-    /// Pause the goal
-    Pause(pick::Args),
     /// Ask a question without disturbing the goal
     Ask(ask::Args),
-    /// Send the agent a message, interrupting its turn
-    Say(say::Args),
     /// Approve a request of the agent
     Allow(allow::Args),
     /// Park the goal until a condition holds
@@ -84,9 +80,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         GoalVerb::Plan(args) => look::plan(context, args),
         GoalVerb::Northstar(args) => look::northstar(context, args),
         GoalVerb::ReplanLog(args) => look::replan_log(context, args),
-        GoalVerb::Pause(args) => pause::run(context, args),
         GoalVerb::Ask(args) => ask::run(context, args),
-        GoalVerb::Say(args) => say::run(context, args),
         GoalVerb::Allow(args) => allow::run(context, args),
         GoalVerb::Park(args) => park::run(context, args),
         GoalVerb::Reopen(args) => reopen::run(context, args),

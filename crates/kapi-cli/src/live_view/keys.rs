@@ -152,8 +152,8 @@ mod tests {
             id: "007-fix".to_owned(),
             reference: "007".to_owned(),
             verbs: SubjectVerbs {
-                say: command_line(&["goal", "say", "007", "--"]),
-                pause: command_line(&["goal", "pause", "007"]),
+                say: command_line(&["say", "007", "--"]),
+                pause: command_line(&["pause", "007"]),
                 cancel: command_line(&["cancel", "007", "--yes"]),
                 diff: Some("007".to_owned()),
                 ..SubjectVerbs::default()
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(typed(&mut state, &keys), Some(KeyAction::Nothing));
         let text = "-p".to_owned();
         assert_eq!(state.prompt, Prompt::Message { text });
-        let sent = run(&["kapi", "goal", "say", "007", "--", "-p"]);
+        let sent = run(&["kapi", "say", "007", "--", "-p"]);
         assert_eq!(typed(&mut state, &[KeyCode::Enter]), sent);
         assert_eq!(state.prompt, Prompt::Keys);
         let left = [KeyCode::Char('s'), KeyCode::Char('a'), KeyCode::Esc];
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn the_rest_is_one_key_each() {
         let mut state = state(false);
-        let paused = run(&["kapi", "goal", "pause", "007"]);
+        let paused = run(&["kapi", "pause", "007"]);
         assert_eq!(typed(&mut state, &[KeyCode::Char('p')]), paused);
         let diff = Some(KeyAction::Diff("007".to_owned()));
         assert_eq!(typed(&mut state, &[KeyCode::Char('d')]), diff);

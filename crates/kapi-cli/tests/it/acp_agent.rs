@@ -256,7 +256,7 @@ fn a_pause_cancels_its_turn_by_the_protocol_and_its_session_goes_on() {
         let options = ["--judge", "none", "--sandbox", level];
         let mut running = env.start_run(&agent, &options);
         running.await_line(&|line| line.contains("wait for it"));
-        let paused = env.kapi(&["goal", "pause", "1"]);
+        let paused = env.kapi(&["pause", "1"]);
         assert_eq!(paused.code, 0, "{paused:?}");
         running.finish();
         env.await_no_process();

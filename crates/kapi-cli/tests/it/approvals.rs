@@ -51,7 +51,7 @@ const VERBS: [&[&str]; 9] = [
     &["resume", "1"],
     &["resume", "1", "--no-run"],
     &["goal", "ask", "1", "what is it?"],
-    &["goal", "say", "1", "go on"],
+    &["say", "1", "go on"],
     &["goal", "park", "1", "--for", "1s"],
     &["budget", "1", "--set-turns", "9"],
     &["budget", "1", "--turns", "+1"],

@@ -14,7 +14,7 @@ fn goals_that_came_with_a_repository_are_not_gone_on_with() {
     for command in [
         &["resume", "1"][..],
         &["up", "--once"],
-        &["goal", "say", "1", "go on"],
+        &["say", "1", "go on"],
         &["budget", "1", "--turns", "+1"],
     ] {
         env.kapi(command)

@@ -121,7 +121,7 @@ fn it_is_steered_like_any_goal() {
     let listed = env.kapi(&["status"]);
     assert!(listed.stdout.contains(FIRST), "{listed:?}");
     assert_eq!(stop(&env)["decision"], "block");
-    assert_eq!(env.kapi(&["goal", "pause", "1"]).code, 0);
+    assert_eq!(env.kapi(&["pause", "1"]).code, 0);
     assert_eq!(stop(&env), json!({}), "a paused goal holds nobody");
     let resumed = env.kapi(&["resume", "1"]);
     assert_eq!(resumed.code, 0, "{resumed:?}");

@@ -115,7 +115,7 @@ fn resume_activates_nothing_that_nobody_approved() {
         );
     assert_eq!(env.kapi(&["resume", "1"]).code, 2);
     for verb in [
-        &["goal", "say", "1", "go on"][..],
+        &["say", "1", "go on"][..],
         &["goal", "park", "1", "--for", "1h"],
         &["goal", "reopen", "1", "no"],
     ] {
@@ -204,11 +204,11 @@ fn agents_set_nothing_up_and_approve_nothing() {
         "goal autopilot on",
         "goal judge same",
         "goal reject 1",
-        "goal pause 2",
+        "pause 2",
         "resume 1",
         "cancel 1 --yes",
         "budget 2 --set-turns 30",
-        "goal say 2 hello",
+        "say 2 hello",
         "goal allow 2 'git push'",
         "goal ask 2 why?",
         "goal park 2 --for 1h",

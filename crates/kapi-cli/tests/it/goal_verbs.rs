@@ -83,11 +83,11 @@ fn looking_verbs_say_what_there_is_not() {
 #[test]
 fn a_goal_is_named_unless_only_one_can_be_meant() {
     let env = Environment::new();
-    env.kapi(&["goal", "pause"])
+    env.kapi(&["pause"])
         .assert_error(6, &["there are no goals"]);
     paused(&env);
     paused(&env);
-    env.kapi(&["goal", "pause"])
+    env.kapi(&["pause"])
         .assert_error(2, &["2 goals match", "001-", "002-"]);
     env.kapi(&["budget", "--set-turns", "30"])
         .assert_error(2, &["2 things are unfinished here", "001-", "002-"]);
@@ -168,16 +168,12 @@ fn pause_stops_a_running_loop_and_keeps_the_goal() {
     env.await_event(FIRST, &|event| event["data"]["effect"] == "t001-agent-a1");
     env.kapi(&["resume"])
         .assert_error(7, &["being driven", "kapi log 001 -f"]);
-    assert_eq!(env.json(&["goal", "pause"])["status"], "paused");
+    assert_eq!(env.json(&["pause"])["status"], "paused");
     Run::from(running.finish()).assert_status("paused", 130);
-    assert_eq!(
-        env.json(&["goal", "pause"])["status"],
-        "paused",
-        "once is enough"
-    );
+    assert_eq!(env.json(&["pause"])["status"], "paused", "once is enough");
     env.await_no_process();
     Run::from(env.kapi(&["resume", "--json"])).assert_status("done", 0);
-    env.kapi(&["goal", "pause", "1"])
+    env.kapi(&["pause", "1"])
         .assert_error(3, &["the goal is done"]);
 }
 
@@ -202,10 +198,10 @@ fn say_cuts_into_the_turn_and_re_arms_the_loop() {
                  then echo 42 > answer.txt; else sleep 3000; fi";
     let running = env.start_run(agent, &[]);
     env.await_event(FIRST, &|event| event["data"]["effect"] == "t001-agent-a1");
-    let said = env.kapi(&["goal", "say", "use forty-two"]);
+    let said = env.kapi(&["say", "use forty-two"]);
     assert!(said.stdout.contains("gets the message"), "{said:?}");
     Run::from(running.finish()).assert_status("done", 0);
-    env.kapi(&["goal", "say", "1", "more"])
+    env.kapi(&["say", "1", "more"])
         .assert_error(3, &["the goal is done"]);
 }
 
@@ -213,10 +209,10 @@ fn say_cuts_into_the_turn_and_re_arms_the_loop() {
 fn say_waits_for_a_goal_that_rests() {
     let env = Environment::new();
     paused(&env);
-    let said = env.kapi(&["goal", "say", "1", "hurry"]);
+    let said = env.kapi(&["say", "1", "hurry"]);
     assert!(said.stdout.contains("kapi resume 001"), "{said:?}");
     assert_eq!(env.json(&["show", "--all"])["said"], "hurry");
-    env.kapi(&["goal", "say", "1", "  "])
+    env.kapi(&["say", "1", "  "])
         .assert_error(2, &["the message is empty"]);
 }
 
@@ -301,7 +297,7 @@ fn wait_parks_on_every_condition() {
     let env = Environment::new();
     let running = env.start_run("command:sleep 3000", &["--turns", "2"]);
     env.await_event(FIRST, &|event| event["data"]["effect"] == "t001-agent-a1");
-    env.kapi(&["goal", "pause"]);
+    env.kapi(&["pause"]);
     running.finish();
     let own = std::process::id().to_string();
     let file = env.root().join("ready");
@@ -366,7 +362,7 @@ fn ask_answers_beside_the_loop_and_never_touches_it() {
     let asked = env.await_event(FIRST, &|event| event["type"] == "side_question_answered");
     assert_eq!(asked["data"]["question"], "what is the answer now?");
     assert_eq!(asked["actor"]["kind"], "engine");
-    env.kapi(&["goal", "pause"]);
+    env.kapi(&["pause"]);
     running.finish();
     Run::from(env.kapi(&["resume", "--json"])).assert_status("done", 0);
     // The candidate is what is looked at afterwards.
@@ -480,7 +476,7 @@ fn a_goal_that_is_driven_offers_only_what_its_driver_lets_happen() {
     env.await_event(FIRST, &|event| {
         event["type"] == "effect_intended" && event["data"]["effect"] == "t001-agent-a1"
     });
-    let offered = ["kapi log 001 -f", "kapi goal pause 001", "kapi cancel 001"];
+    let offered = ["kapi log 001 -f", "kapi pause 001", "kapi cancel 001"];
     assert_eq!(env.json(&["show", "1"])["next"], json!(offered));
     running.kill();
     env.await_no_process();

@@ -50,7 +50,7 @@ fn saying_nothing_is_not_saying_something() {
         .assert_status("paused", 5);
     let before = env.events(FIRST);
     for text in ["", " \n"] {
-        env.kapi(&["goal", "say", "1", text])
+        env.kapi(&["say", "1", text])
             .assert_error(2, &["the message is empty"]);
     }
     assert_eq!(env.events(FIRST), before);

@@ -279,7 +279,7 @@ fn a_task_is_watched_and_cancelled() {
     let terminal = watching(&env, &words);
     terminal.awaits("sleep 600");
     terminal.awaits("task task_1");
-    assert_eq!(keys(&terminal), "c cancel   q leave");
+    assert_eq!(keys(&terminal), "s say   c cancel   q leave");
     cancel(&terminal, "task_1");
     check_restored(&env, &terminal, "5");
     assert_eq!(env.json(&["show", "task_1"])["status"], "cancelled");
@@ -293,7 +293,7 @@ fn a_launch_is_watched_and_cancelled() {
     let terminal = watching(&env, &words);
     terminal.awaits("sleep 600");
     terminal.awaits("launch 2");
-    assert_eq!(keys(&terminal), "c cancel   q leave");
+    assert_eq!(keys(&terminal), "s say   p pause   c cancel   q leave");
     cancel(&terminal, "2");
     check_restored(&env, &terminal, "130");
     let ended = env.json(&["sandbox", "list"])[0].clone();

@@ -79,6 +79,7 @@ mod launch_operated;
 mod launch_schedules;
 mod live_view;
 mod mcp;
+mod messages;
 mod models;
 mod notification;
 mod parking;

@@ -70,7 +70,7 @@ fn tasks_yaml_and_the_looking_verbs_follow_the_plan_while_the_goal_runs() {
             .len(),
         1
     );
-    env.kapi(&["goal", "pause"]);
+    env.kapi(&["pause"]);
     running.finish();
     // The next attempt goes on with the plan that was made.
     let run = Run::from(env.kapi(&["resume", "--json"]));

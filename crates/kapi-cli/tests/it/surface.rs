@@ -145,7 +145,7 @@ fn what_is_not_here_is_said_with_what_there_is() {
             .assert_error(*code, words);
     });
     // A verb of goals alone says what it is instead.
-    env.kapi(&["goal", "say", "task_1", "hello"])
+    env.kapi(&["goal", "tasks", "task_1"])
         .assert_error(6, &["it is a task", "kapi show task_1"]);
     assert_eq!(env.json(&["goal", "tasks", "goal/1"])["id"], GOAL);
 }
@@ -359,7 +359,7 @@ fn a_shell_completes_commands_and_the_references_of_the_project() {
     assert!(completed("kapi sho", 1).contains("show"));
     let all = completed("kapi show ''", 2);
     assert!(all.contains(GOAL) && all.contains("002-"), "{all}");
-    let goals = completed("kapi goal say ''", 3);
+    let goals = completed("kapi goal tasks ''", 3);
     assert!(goals.contains(GOAL) && !goals.contains("002-"), "{goals}");
     let begun = completed("kapi show 001", 2);
     assert_eq!(begun, format!("{GOAL}\n"));

@@ -229,7 +229,7 @@ pub fn hint(goal: &Goal) -> Option<String> {
             goal.id.reference()
         )),
         Stop::SameFailure { .. } => Some(
-            "tell the agent what is wrong with `kapi goal say`, then resume; a coarse check may \
+            "tell the agent what is wrong with `kapi say`, then resume; a coarse check may \
              need a larger `--stall-after`."
                 .to_owned(),
         ),
@@ -254,11 +254,11 @@ pub fn hint(goal: &Goal) -> Option<String> {
             goal.id.reference()
         )),
         Stop::AgentBlocked { .. } => Some(format!(
-            "answer with `kapi goal say {} \"…\"`, then resume.",
+            "answer with `kapi say {} \"…\"`, then resume.",
             goal.id.reference()
         )),
         Stop::CleanEnd { .. } => Some(
-            "review the work; tell the agent what is missing with `kapi goal say`, then resume."
+            "review the work; tell the agent what is missing with `kapi say`, then resume."
                 .to_owned(),
         ),
         Stop::ChecksCannotRun { remedy, .. } => Some(format!("{remedy} Then resume.")),
@@ -266,9 +266,9 @@ pub fn hint(goal: &Goal) -> Option<String> {
             "resume to ask again, or give the whole contract with the options of `kapi run`."
                 .to_owned(),
         ),
-        Stop::SpinGuard => Some(
-            "describe in more detail what you want with `kapi goal say`, then resume.".to_owned(),
-        ),
+        Stop::SpinGuard => {
+            Some("describe in more detail what you want with `kapi say`, then resume.".to_owned())
+        }
         Stop::BudgetUsedUp { .. }
         | Stop::Interrupted
         | Stop::JudgeBlocked { .. }
@@ -351,7 +351,7 @@ fn waiting_commands(goal: &Goal, index: &str) -> Vec<String> {
     match goal.wait.as_ref().map(|wait| &wait.until) {
         Some(WaitFor::Approval { what }) => vec![
             format!("kapi goal allow {index} {what:?}"),
-            format!("kapi goal pause {index}"),
+            format!("kapi pause {index}"),
         ],
         Some(WaitFor::Judge { .. }) => vec![
             "kapi up".to_owned(),

@@ -54,6 +54,7 @@ fn golden_lines() {
             usd_micros: None,
         },
         deadline_ms: 3,
+        is_interactive: false,
     };
     let line = format!(
         r#"{{"type":"launched","data":{{"sandbox":{SANDBOX},"request":{{"task":"do it","command":["launch"],"limits":{{"tokens":5}},"deadline_ms":3}}}}}}"#
@@ -87,5 +88,14 @@ fn golden_lines() {
         let line = format!(r#"{{"type":"{kind}","data":{{"sandbox":{SANDBOX}}}}}"#);
         golden(&event, &line);
     }
+    let text = "use the old parser".to_owned();
+    golden(
+        &LaunchEvent::PersonSaid { text },
+        r#"{"type":"person_said","data":{"text":"use the old parser"}}"#,
+    );
+    golden(
+        &LaunchEvent::Told { messages: 2 },
+        r#"{"type":"told","data":{"messages":2}}"#,
+    );
     golden(&LaunchEvent::RunsRemoved, r#"{"type":"runs_removed"}"#);
 }

@@ -219,6 +219,7 @@ const fn goes_on(command: &WorkflowCommand) -> bool {
         | WorkflowCommand::Intend { .. }
         | WorkflowCommand::Mode(_) => true,
         WorkflowCommand::Abandon { .. }
+        | WorkflowCommand::Pause {}
         | WorkflowCommand::RecordEvidence(_)
         | WorkflowCommand::Progress { .. }
         | WorkflowCommand::UseTime { .. }

@@ -391,7 +391,7 @@ impl WorkflowDriver<'_, '_> {
 
     /// Takes over what every goal of the workflow has used that somebody may have driven meanwhile.
     fn account_all(&mut self) -> Result<(), WorkflowError> {
-        for goal in goals::known(self.open.workflow()?) {
+        for goal in self.open.workflow()?.goals() {
             self.account(&goal)?;
         }
         Ok(())

@@ -4,8 +4,6 @@
 //! A goal's log is the truth about it. What is wrong with one is told by the effect that drives it,
 //! so here it is only left out.
 
-use std::collections::BTreeSet;
-
 use kapi_core::actor::Actor;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_goal::record::project::Project;
@@ -17,15 +15,6 @@ use crate::rules::effect::GoalWork;
 use crate::rules::limits::GoalAccount;
 use crate::rules::spent;
 use crate::rules::state::Workflow;
-
-/// Returns every goal that a workflow is known to have set to work, by its workers.
-pub(super) fn known(workflow: &Workflow) -> BTreeSet<GoalId> {
-    let dispatches = workflow
-        .workers
-        .iter()
-        .flat_map(|worker| &worker.dispatches);
-    dispatches.filter_map(|it| it.goal.clone()).collect()
-}
 
 /// Returns the goal that an effect drives, once that is known.
 pub(super) fn of_effect(workflow: &Workflow, effect: &EffectId) -> Option<GoalId> {

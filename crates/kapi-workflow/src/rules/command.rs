@@ -33,6 +33,8 @@ pub enum WorkflowCommand {
         /// In the person's words.
         text: String,
     },
+    /// Hold it up until a person goes on with it. What is under way is let go of.
+    Pause {},
     /// Go on after something was mended.
     Unblock {},
     /// Allow more tokens, money or time for the whole.

@@ -64,6 +64,7 @@ fn request(
         }),
         WorkflowCommand::Approve { .. } => life::approve(workflow, actor, command, given),
         WorkflowCommand::Revise { text } => life::revise(workflow, actor, text, given),
+        WorkflowCommand::Pause {} => life::pause(workflow, actor),
         WorkflowCommand::Unblock {} => life::unblock(workflow, actor, given),
         WorkflowCommand::RaiseLimits { more } => life::raise(workflow, actor, *more, given),
         WorkflowCommand::Abandon { reason } => life::abandon(workflow, actor, reason),

@@ -1,6 +1,6 @@
 //! A workflow as it stands: what every mode shares, and the mode's own part.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::link::Link;
@@ -106,6 +106,13 @@ impl Workflow {
             mode: self.mode(),
             id: self.id.clone(),
         }
+    }
+
+    /// Returns every goal that it is known to have set to work, by its workers.
+    #[must_use]
+    pub fn goals(&self) -> BTreeSet<GoalId> {
+        let dispatches = self.workers.iter().flat_map(|worker| &worker.dispatches);
+        dispatches.filter_map(|it| it.goal.clone()).collect()
     }
 
     /// Returns phase and subphase as they stand in `snapshot.json`.

@@ -23,6 +23,12 @@ const LAUNCHER: &str = "kapi launch";
 
 /// Stops the agent of a launch.
 pub(super) fn cancel(context: &Context, location: &SandboxPaths) -> Result<Exit, Error> {
+    stop(context, location)?;
+    show::launch::show(context, location)
+}
+
+/// Stops the agent of a launch, and waits until it has ended.
+pub(crate) fn stop(context: &Context, location: &SandboxPaths) -> Result<(), Error> {
     context.require_human("stop an agent")?;
     let id = location.id().as_str();
     let holder = || location.holder().map_err(|error| Error::launch(&error));
@@ -53,7 +59,7 @@ pub(super) fn cancel(context: &Context, location: &SandboxPaths) -> Result<Exit,
         }
         thread::sleep(LOOK);
     }
-    show::launch::show(context, location)
+    Ok(())
 }
 
 /// Returns the process that launched, out of `pid 17, kapi launch`.

@@ -1,4 +1,4 @@
-//! `kapi goal pause`: stop the loop and keep the goal. What was under way is begun again later.
+//! Stopping the loop of a goal and keeping the goal. What was under way is begun again later.
 
 use kapi_goal::rules::command::GoalCommand;
 use kapi_goal::rules::state::GoalStatus;
@@ -8,10 +8,10 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 
-/// Pauses a goal.
-pub(crate) fn run(context: &Context, args: &pick::Args) -> Result<Exit, Error> {
+/// Pauses a goal: the only unfinished one where none is named.
+pub(crate) fn pause(context: &Context, reference: Option<&str>) -> Result<Exit, Error> {
     context.require_human("interrupt a goal")?;
-    let picked = pick::to_change(context, args.reference.as_deref())?;
+    let picked = pick::to_change(context, reference)?;
     let is_paused = picked.goal.status == GoalStatus::Paused;
     let goal = if is_paused {
         picked.goal

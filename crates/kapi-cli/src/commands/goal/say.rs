@@ -1,34 +1,17 @@
-//! `kapi goal say`: tell the agent something. It cuts into the turn, and the loop goes on with it.
+//! Telling the agent of a goal something. It cuts into the turn, and the loop goes on with it.
 
+use kapi_core::id::GoalId;
 use kapi_goal::rules::command::{GoalCommand, PersonCommand};
+use kapi_goal::rules::state::Goal;
 
 use crate::commands::goal::{answer, pick};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 
-/// Options of `kapi goal say`.
-#[derive(Debug, clap::Args)]
-#[command(allow_missing_positional = true)]
-pub(crate) struct Args {
-    /// Goal [default: the only unfinished one]
-    #[arg(value_name = "GOAL")]
-    reference: Option<String>,
-    /// The message
-    #[arg(value_name = "TEXT", required = true)]
-    text: String,
-}
-
-/// Says something to the agent.
-pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    context.require_human("send the agent a message")?;
-    if args.text.trim().is_empty() {
-        return Err(Error::usage("the message is empty")
-            .with_hint("give a text: `kapi goal say <GOAL> \"<text>\"`."));
-    }
-    let picked = pick::to_change(context, args.reference.as_deref())?;
-    let text = args.text.clone();
-    let goal = picked.submit(context, &GoalCommand::Person(PersonCommand::Say { text }))?;
+/// Says something to the agent of a goal.
+pub(crate) fn say(context: &Context, id: &GoalId, text: &str) -> Result<Exit, Error> {
+    let goal = tell(context, id, text)?;
     let reference = goal.id.reference();
     let line = if goal.is_driven() {
         format!(
@@ -42,4 +25,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         )
     };
     Ok(answer::give(context, &goal, &[line]))
+}
+
+/// Puts on record what is said, and returns the goal.
+pub(crate) fn tell(context: &Context, id: &GoalId, text: &str) -> Result<Goal, Error> {
+    let picked = pick::to_change(context, Some(&id.to_string()))?;
+    let text = text.to_owned();
+    picked.submit(context, &GoalCommand::Person(PersonCommand::Say { text }))
 }

@@ -34,7 +34,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Slash::Plan => look::plan(context, &only),
         Slash::Northstar => look::northstar(context, &only),
         Slash::ReplanLog => look::replan_log(context, &only),
-        Slash::Pause => pause::run(context, &only),
+        Slash::Pause => pause::pause(context, None),
         Slash::Resume => resume::run(context),
         Slash::Cancel => end(context),
         Slash::Approve => approve::run(context, &arguments(&[])?),

@@ -79,7 +79,9 @@ impl PrintedLog<'_> {
                 LaunchEvent::Launched { sandbox, .. } => {
                     self.n_launched = sandbox.launches.into();
                 }
-                LaunchEvent::RunRecorded { .. }
+                LaunchEvent::PersonSaid { .. }
+                | LaunchEvent::Told { .. }
+                | LaunchEvent::RunRecorded { .. }
                 | LaunchEvent::Committed { .. }
                 | LaunchEvent::Ended { .. }
                 | LaunchEvent::Entered { .. }

@@ -140,11 +140,11 @@ fn verbs(goal: &Goal) -> SubjectVerbs {
         ..SubjectVerbs::default()
     };
     if goal.approval.is_some() {
-        verbs.say = command_line(&["goal", "say", &reference, "--"]);
+        verbs.say = command_line(&["say", &reference, "--"]);
     }
     match goal.status {
         GoalStatus::Setup | GoalStatus::Active | GoalStatus::Waiting => {
-            verbs.pause = command_line(&["goal", "pause", &reference]);
+            verbs.pause = command_line(&["pause", &reference]);
         }
         GoalStatus::Paused | GoalStatus::Blocked | GoalStatus::Stalled => {
             verbs.resume = command_line(&["resume", &reference]);

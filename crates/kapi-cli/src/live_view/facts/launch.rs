@@ -2,6 +2,7 @@
 //!
 //! Of its record, as it is listed.
 
+use kapi_agent::agent::AgentKind;
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::text::one_line;
 use kapi_launch::plan::LaunchPlan;
@@ -14,9 +15,9 @@ pub(crate) fn facts(record: &SandboxRecord) -> SubjectFacts {
     let mut details = vec![("agent", record.agent.clone())];
     details.extend(record.branch.iter().map(|it| ("branch", it.name.clone())));
     details.push(("sandbox", level(record.level)));
+    let reference = format!("launch/{}", record.id);
     SubjectFacts {
         id: record.id.clone(),
-        reference: format!("launch/{}", record.id),
         kind: "launch",
         title: format!("{} in {}", record.agent, record.project.display()),
         status: match record.state {
@@ -30,7 +31,17 @@ pub(crate) fn facts(record: &SandboxRecord) -> SubjectFacts {
         },
         why: record.error.clone(),
         details,
-        verbs: verbs(&record.id, record.state),
+        verbs: match record.state {
+            LaunchState::Running => {
+                let agent = AgentKind::parse(&record.agent).ok();
+                running_verbs(&reference, agent.as_ref())
+            }
+            LaunchState::Finished => SubjectVerbs {
+                diff: Some(reference.clone()),
+                ..SubjectVerbs::default()
+            },
+        },
+        reference,
         ..SubjectFacts::default()
     }
 }
@@ -41,8 +52,10 @@ pub(crate) fn of_plan(plan: &LaunchPlan) -> SubjectFacts {
     let mut details = vec![("agent", plan.agent.to_string())];
     details.extend(plan.branch.iter().map(|it| ("branch", it.name.clone())));
     details.push(("sandbox", level(plan.level)));
+    let reference = format!("launch/{id}");
     SubjectFacts {
-        reference: format!("launch/{id}"),
+        verbs: running_verbs(&reference, Some(&plan.agent)),
+        reference,
         id,
         kind: "launch",
         title: one_line(&plan.prompt),
@@ -52,22 +65,18 @@ pub(crate) fn of_plan(plan: &LaunchPlan) -> SubjectFacts {
             work_max_ms: Some(plan.deadline_ms),
             ..Account::default()
         },
-        verbs: verbs(plan.location.id().as_str(), LaunchState::Running),
         ..SubjectFacts::default()
     }
 }
 
-fn verbs(id: &str, state: LaunchState) -> SubjectVerbs {
-    let reference = format!("launch/{id}");
-    match state {
-        LaunchState::Running => SubjectVerbs {
-            cancel: command_line(&["cancel", &reference, "--yes"]),
-            ..SubjectVerbs::default()
-        },
-        LaunchState::Finished => SubjectVerbs {
-            diff: Some(reference),
-            ..SubjectVerbs::default()
-        },
+/// Returns what a person can do with a launch under way.
+fn running_verbs(reference: &str, agent: Option<&AgentKind>) -> SubjectVerbs {
+    let listener = agent.filter(|agent| agent.takes_turns());
+    SubjectVerbs {
+        say: listener.and_then(|_| command_line(&["say", reference, "--"])),
+        pause: command_line(&["pause", reference]),
+        cancel: command_line(&["cancel", reference, "--yes"]),
+        ..SubjectVerbs::default()
     }
 }
 

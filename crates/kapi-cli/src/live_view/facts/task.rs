@@ -2,6 +2,7 @@
 //!
 //! The task of a workflow's goal is told by its goal; here it is one of many.
 
+use kapi_agent::agent::AgentKind;
 use kapi_core::text::one_line;
 use kapi_task::rules::task::{End, KernelTask, LoopPhase};
 use kapi_task::rules::task_state::KernelTaskState;
@@ -64,7 +65,13 @@ fn verbs(task: &KernelTask) -> SubjectVerbs {
             ..SubjectVerbs::default()
         };
     }
+    let is_running = task.state == KernelTaskState::Running;
+    let agent = AgentKind::parse(&task.request.agent);
+    // A profile's agent is known once it is asked.
+    let hears = is_running && agent.map_or(true, |agent| agent.takes_turns());
+    let say = command_line(&["say", &reference, "--"]);
     SubjectVerbs {
+        say: say.filter(|_| hears),
         cancel: command_line(&["cancel", &reference, "--yes"]),
         ..SubjectVerbs::default()
     }

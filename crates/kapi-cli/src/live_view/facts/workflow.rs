@@ -6,7 +6,7 @@ use kapi_core::text::{agent_name, one_line};
 use kapi_core::workflow_status::WorkflowStatus;
 use kapi_workflow::rules::spent::{limit, time_limit_ms, used};
 use kapi_workflow::rules::state::Workflow;
-use kapi_workflow::rules::worker::{WorkerStatus, WorkflowWorker};
+use kapi_workflow::rules::worker::{Capability, WorkerStatus, WorkflowWorker};
 
 use crate::live_view::facts::{
     Account, Mood, SubjectFacts, SubjectVerbs, TaskFacts, TaskMark, command_line,
@@ -66,11 +66,20 @@ fn verbs(workflow: &Workflow, driver: Option<&str>) -> SubjectVerbs {
         };
     }
     let (mode, reference) = (workflow.mode().as_str(), workflow.id.reference());
+    let is_active = workflow.status == WorkflowStatus::Active;
+    let pause = driver.filter(|_| is_active);
+    let mut workers = workflow.workers.iter();
+    // Whoever is only asked a question hears nothing.
+    let listener = workers.find(|worker| {
+        worker.capability == Capability::Goal && worker.status == WorkerStatus::Dispatched
+    });
     let resume = match driver {
         Some(_) => None,
         None => command_line(&[mode, "resume", &reference]),
     };
     SubjectVerbs {
+        say: listener.and_then(|_| command_line(&["say", &reference, "--"])),
+        pause: pause.and_then(|_| command_line(&["pause", &reference])),
         resume,
         diff,
         cancel: command_line(&["cancel", &reference, "--yes"]),

@@ -96,8 +96,8 @@ fn goal() -> SubjectFacts {
             command: "git push origin main".to_owned(),
         }],
         verbs: SubjectVerbs {
-            say: command_line(&["goal", "say", "007", "--"]),
-            pause: command_line(&["goal", "pause", "007"]),
+            say: command_line(&["say", "007", "--"]),
+            pause: command_line(&["pause", "007"]),
             cancel: command_line(&["cancel", "007", "--yes"]),
             diff: Some("007".to_owned()),
             ..SubjectVerbs::default()

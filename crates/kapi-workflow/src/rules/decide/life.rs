@@ -119,6 +119,23 @@ pub(super) fn revise(
     Ok(events)
 }
 
+/// Holds it up until the person goes on with it; what is at rest already stays as it is.
+pub(super) fn pause(
+    workflow: &Workflow,
+    actor: &Actor,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
+    human(actor, "pause it")?;
+    going_on(workflow, "pause it")?;
+    if workflow.status == WorkflowStatus::Blocked {
+        return Ok(Vec::new());
+    }
+    let (mode, index) = (workflow.mode(), workflow.id.reference());
+    Ok(vec![WorkflowEvent::Blocked {
+        reason: "paused by the user".to_owned(),
+        unblock: format!("kapi {mode} resume {index}"),
+    }])
+}
+
 pub(super) fn unblock(
     workflow: &Workflow,
     actor: &Actor,
