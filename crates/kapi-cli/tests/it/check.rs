@@ -100,7 +100,7 @@ fn a_rust_workspace_is_checked_as_one_and_nothing_is_written_back() {
     assert_eq!(document["ok"], false);
     let failed = one(&document, ".", "test");
     assert_eq!(failed["exit_code"], 101);
-    assert_eq!(failed["command"], "cargo test --quiet");
+    assert_eq!(failed["command"], "cargo test --quiet --workspace");
     let said = failed["output"].as_str().unwrap();
     assert!(said.contains("left: 0"), "{said}");
     env.write("crates/one/src/lib.rs", &source.replace("a - b", "a + b"));

@@ -5,6 +5,7 @@
 //! a cheat that is written otherwise is not found here. Knows no disk.
 
 mod comparison;
+mod frameworks;
 mod language;
 pub mod literal;
 mod sign;

@@ -7,6 +7,9 @@ use super::language::Language;
 /// Tells whether a line begins a comparison whose body, the lines after it, answers without a look.
 pub(super) fn is_always_equal(line: &str, after: &[&str], language: Language) -> bool {
     let bare = line.trim();
+    if language == Language::Python && is_lambda_answer(bare) {
+        return true;
+    }
     let signatures: &[&str] = match language {
         Language::Python => &[
             "def __eq__(",
@@ -66,6 +69,28 @@ pub(super) fn is_always_equal(line: &str, after: &[&str], language: Language) ->
             && !line.starts_with("//")
     });
     opens && body.next().is_some_and(is_answer)
+}
+
+/// Tells whether a comparison of Python is a lambda that answers without a look, wherever it stands.
+fn is_lambda_answer(line: &str) -> bool {
+    let names = [
+        "__eq__",
+        "__ne__",
+        "__lt__",
+        "__le__",
+        "__gt__",
+        "__ge__",
+        "__contains__",
+    ];
+    names.iter().any(|name| {
+        let after = line.split_once(name).map(|(_, after)| after);
+        let lambda = after.and_then(|after| after.split_once("lambda"));
+        let body = lambda.and_then(|(_, lambda)| lambda.split_once(':'));
+        body.is_some_and(|(_, body)| {
+            let body = body.split([',', '}', ')']).next().unwrap_or(body);
+            is_answer(body.trim())
+        })
+    })
 }
 
 fn is_answer(body: &str) -> bool {

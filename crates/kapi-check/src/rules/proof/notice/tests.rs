@@ -69,6 +69,32 @@ fn signs_in_one_line() {
             LooksAtRunner,
         ),
         ("a.go", "if testing.Testing() {", LooksAtRunner),
+        ("lib/a.js", "var T = require(\"tape\").Test;", LooksAtRunner),
+        (
+            "lib/a.ts",
+            "import { expect } from 'vitest';",
+            LooksAtRunner,
+        ),
+        ("calc.py", "import unittest as u", LooksAtRunner),
+        (
+            "calc.py",
+            "for m in list(sys.modules.values()):",
+            LooksAtRunner,
+        ),
+        ("a.go", "import \"testing\"", LooksAtRunner),
+        ("src/A.java", "import org.junit.Assert;", LooksAtRunner),
+        ("lib/a.js", "a.strictEqual = () => {}", PatchesFramework),
+        ("lib/a.js", "M._load = function (n) {}", PatchesFramework),
+        (
+            "lib/a.js",
+            "Object.defineProperty(process, 'exitCode', { set() {} })",
+            PatchesFramework,
+        ),
+        (
+            "src/lib.rs",
+            "macro_rules! assert_eq { ($($t:tt)*) => {} }",
+            PatchesFramework,
+        ),
         (
             "conftest.py",
             "def pytest_runtest_makereport(item, call):",
@@ -159,6 +185,12 @@ fn honest_lines_give_none() {
         ("calc.py", "    if name == 'Hello, World 43':"),
         ("src/lib.rs", "#[derive(Debug)]"),
         ("a.go", "\tif err != nil {"),
+        ("lib/a.js", "var tap = require('./tap')"),
+        ("lib/a.js", "if (a.strictEqual === b) {"),
+        ("tests/a.test.js", "import { expect } from 'chai';"),
+        ("calc.py", "mod = sys.modules[__name__]"),
+        ("calc.py", "from unittestable import thing"),
+        ("src/lib.rs", "macro_rules! assert_send { () => {} }"),
     ] {
         check(path, text, &[]);
     }
@@ -178,6 +210,16 @@ fn comparisons_that_answer_without_a_look() {
         &kinds,
     );
     check("a.py", "    __eq__ = lambda self, other: True\n", &kinds);
+    check(
+        "a.py",
+        "    return type('N', (int,), {'__eq__': lambda s, o: True, '__hash__': int.__hash__})(n)\n",
+        &kinds,
+    );
+    check(
+        "a.py",
+        "    key = {'__eq__': lambda s, o: s.n == o.n}\n",
+        &[],
+    );
     check(
         "a.rs",
         "    fn eq(&self, _: &Self) -> bool {\n        true\n    }\n",

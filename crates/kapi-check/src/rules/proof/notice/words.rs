@@ -3,6 +3,7 @@
 //! Words are matched whole; what honest code does every day is left out.
 
 use super::NoticeKind;
+use super::frameworks::{FRAMEWORKS_OF_OTHERS, FRAMEWORKS_OF_PYTHON, FRAMEWORKS_OF_SCRIPTS};
 use super::language::Language::{self, C, Go, Jvm, Other, Php, Python, Ruby, Rust, Script, Shell};
 
 /// Where a sign counts.
@@ -154,6 +155,24 @@ pub(super) const SIGNS: &[Sign] = &[
         ],
     },
     Sign {
+        kind: NoticeKind::LooksAtRunner,
+        languages: &[Python],
+        location: SignScope::Product,
+        any: FRAMEWORKS_OF_PYTHON,
+    },
+    Sign {
+        kind: NoticeKind::LooksAtRunner,
+        languages: &[Script],
+        location: SignScope::Product,
+        any: FRAMEWORKS_OF_SCRIPTS,
+    },
+    Sign {
+        kind: NoticeKind::LooksAtRunner,
+        languages: &[Rust, Go, Jvm, C, Ruby, Php, Other],
+        location: SignScope::Product,
+        any: FRAMEWORKS_OF_OTHERS,
+    },
+    Sign {
         kind: NoticeKind::PatchesFramework,
         languages: &[Python],
         location: SignScope::Everywhere,
@@ -216,13 +235,26 @@ pub(super) const SIGNS: &[Sign] = &[
             "assert.deepStrictEqual =",
             "assert.ok =",
             "assert.throws =",
+            ".strictEqual =",
+            ".deepEqual =",
+            ".deepStrictEqual =",
+            ".notStrictEqual =",
+            ".notDeepStrictEqual =",
+            "process.stdout.write =",
+            "process.exit =",
+            "process.reallyExit =",
+            "process.emit =",
+            "Object.defineProperty(process,",
             "expect.extend(",
             "Object.is =",
             "JSON.stringify =",
             "Array.prototype.every =",
-            "Module._load =",
-            "Module._resolveFilename =",
-            "require.cache[",
+            "._load =",
+            "._resolveFilename =",
+            "._extensions[",
+            ".prototype.require =",
+            ".prototype._compile =",
+            "require.cache",
         ],
     },
     Sign {
@@ -288,6 +320,19 @@ pub(super) const SIGNS: &[Sign] = &[
             "#define EXPECT_",
             "#define ASSERT_",
             "#define TEST(",
+        ],
+    },
+    Sign {
+        kind: NoticeKind::PatchesFramework,
+        languages: &[Rust],
+        location: SignScope::Product,
+        any: &[
+            "macro_rules! assert_eq",
+            "macro_rules! assert_ne",
+            "macro_rules! assert {",
+            "macro_rules! panic",
+            "panic::set_hook(",
+            "panic::take_hook(",
         ],
     },
     Sign {
