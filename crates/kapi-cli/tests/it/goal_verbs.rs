@@ -84,11 +84,11 @@ fn looking_verbs_say_what_there_is_not() {
 fn a_goal_is_named_unless_only_one_can_be_meant() {
     let env = Environment::new();
     env.kapi(&["pause"])
-        .assert_error(6, &["there are no goals"]);
+        .assert_error(6, &["nothing here is unfinished"]);
     paused(&env);
     paused(&env);
     env.kapi(&["pause"])
-        .assert_error(2, &["2 goals match", "001-", "002-"]);
+        .assert_error(2, &["2 things are unfinished here", "001-", "002-"]);
     env.kapi(&["budget", "--set-turns", "30"])
         .assert_error(2, &["2 things are unfinished here", "001-", "002-"]);
     assert_eq!(
