@@ -4,16 +4,20 @@
 //! Only for launches that nobody goes on with by hand. Whether the work is still wanted is the caller's
 //! to know.
 
+use kapi_core::agent_end::AgentEnd;
 use kapi_git::id::CommitId;
 use kapi_git::repository::Repository;
 use kapi_run::host_grants::HostGrants;
 use kapi_run::repository_session;
 use kapi_run::repository_session::RepositorySession;
 use kapi_sys::cancel::Cancel;
+use kapi_sys::process::ProcessEnd;
 
+use super::agent::AgentEnding;
 use super::branch::local;
 use super::decide::is_published;
 use super::error::LaunchError;
+use super::event::LaunchHistory;
 use super::finish::{SandboxWork, change_word, changed};
 use super::paths::SandboxPaths;
 use super::record::{LaunchState, WorkState};
@@ -42,10 +46,12 @@ pub fn adopt(
     let Ok(_held) = location.hold("kapi task") else {
         return Ok(None);
     };
-    let Some(record) = log::held(location)? else {
+    ended::bring_in(location, note.now_ms)?;
+    let log = log::at(location);
+    let Some(record) = log.held()? else {
         return Ok(None);
     };
-    let Some(agent) = ended::find(location, &record)? else {
+    let Some(agent) = finished(&log.history()?) else {
         return Ok(None);
     };
     if !record.project.is_dir() {
@@ -70,9 +76,41 @@ pub fn adopt(
     }
     launched.record.exit_code = Some(0);
     launched.record.n_changed = launched.changed.len();
-    let LaunchResult { record, usage, .. } = &launched;
-    launched.record = log::end(location, record.clone(), *usage, note.now_ms)?;
+    if launched.record.state == LaunchState::Running {
+        let LaunchResult { record, usage, .. } = &launched;
+        launched.record = log.end(record.clone(), *usage, note.now_ms)?;
+    }
     Ok(Some(launched))
+}
+
+/// Tells whether the agent of a launch has ended well, and nobody has what came of it on record.
+#[must_use]
+pub fn is_unsettled(location: &SandboxPaths) -> bool {
+    let is_finished = |history: LaunchHistory| history.finished_agent().is_some();
+    ended::is_there(location) || log::at(location).history().is_ok_and(is_finished)
+}
+
+/// Puts on record that what came of a launch is known where it was asked for.
+///
+/// # Errors
+/// When the log is damaged, or the disk refuses.
+pub fn settle(location: &SandboxPaths, now_ms: i64) -> Result<(), LaunchError> {
+    log::at(location).settle(now_ms)?;
+    ended::forget(location)
+}
+
+/// Returns how the agent of the last launch ended, if it ended well.
+fn finished(history: &LaunchHistory) -> Option<AgentEnding> {
+    let agent = history.finished_agent()?;
+    Some(AgentEnding {
+        exit_code: agent.exit_code,
+        agent_end: Some(AgentEnd::Finished),
+        process_end: ProcessEnd::Exited(agent.exit_code),
+        error: None,
+        message: agent.message.clone(),
+        grade: agent.grade.clone(),
+        usage: history.run_used.unwrap_or_default(),
+    })
 }
 
 /// Finds the commit of the work, or makes it; tells whether it is on its branch.

@@ -8,11 +8,11 @@ use kapi_machine::watch::Activity;
 use kapi_run::host_grants::HostGrants;
 use kapi_run::spending::turn::{BookedTurn, TurnKey};
 use kapi_run::spending::usage_meter::{UsageLimits, UsageMeter};
-use kapi_run::spending::{BookedResult, Spending, SpendingStop};
+use kapi_run::spending::{BookedResult, Spending, metered};
 use kapi_spend::rules::account::ModelRole;
 
 use super::context::LaunchHandlers;
-use super::error::{LaunchError, LaunchErrorKind};
+use super::error::LaunchError;
 use super::plan::LaunchPlan;
 use super::run::{self, LaunchResult};
 
@@ -48,10 +48,14 @@ pub fn launch(
         ModelRole::Executor,
         grants,
     );
-    let booked = spending.booked(&turn, &watch, |watch| {
+    let metering = spending
+        .begin(&turn, &watch)
+        .map_err(LaunchError::of_stop)?;
+    let (launched, _) = metered(&metering, &watch, |watch| {
         let stage = LaunchHandlers {
             notice: watch.notice,
             room: watch.room,
+            stopped: &|| metering.stopped(),
             ..*stage
         };
         let launched = run::launch(grants, plan, &stage);
@@ -62,23 +66,5 @@ pub fn launch(
             value: launched,
         }
     });
-    let (launched, stopped) = booked.map_err(denied)?;
-    let mut launched = launched?;
-    if let Some(stopped) = stopped {
-        launched.error = Some(denied(stopped));
-    }
-    Ok(launched)
-}
-
-fn denied(stopped: SpendingStop) -> LaunchError {
-    let kind = match &stopped {
-        SpendingStop::Cap(_) => LaunchErrorKind::Denied,
-        SpendingStop::Ledger(_) => LaunchErrorKind::Failed,
-    };
-    let failure = stopped.failure();
-    LaunchError {
-        kind,
-        message: failure.message,
-        hint: failure.hint,
-    }
+    launched
 }

@@ -452,7 +452,7 @@ fn remove_thing(
         }
         TargetKind::Logs => {
             pruned::record(location.state_dir(), [&location])?;
-            log::record(&location, plan.now_ms, &[LaunchEvent::RunsRemoved])?;
+            log::at(&location).record(plan.now_ms, &[LaunchEvent::RunsRemoved])?;
             owned_dir::wipe(&location.runs()).map_err(|error| LaunchError::failed(&error))?;
             Vec::new()
         }

@@ -2,6 +2,7 @@
 
 use kapi_core::room::Room;
 use kapi_machine::watch::{Activity, EffectWatch, RoomQuery};
+use kapi_run::spending::SpendingStop;
 use kapi_status::rules::mapping::Mapping;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::Clock;
@@ -17,8 +18,16 @@ pub struct LaunchHandlers<'a> {
     pub notice: &'a (dyn Fn(Activity) + Sync),
     /// Is asked what is left for model calls, from any thread.
     pub room: &'a (dyn Fn(&RoomQuery<'_>) -> Room + Sync),
+    /// Tells why whoever books the launch has ended it, if they did.
+    pub stopped: &'a (dyn Fn() -> Option<SpendingStop> + Sync),
     /// Which tool calls mean which phase.
     pub mapping: &'a Mapping,
+}
+
+/// Is what nobody books told: nothing ends it.
+#[must_use]
+pub const fn never_stopped() -> Option<SpendingStop> {
+    None
 }
 
 impl<'a> LaunchHandlers<'a> {

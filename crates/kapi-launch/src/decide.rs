@@ -272,7 +272,7 @@ pub(crate) fn settle(
         grade: None,
         n_changed: earlier.map_or(0, |record| record.n_changed),
     };
-    log::record(&plan.location, now_ms, &[launched(plan, &record)])?;
+    log::at(&plan.location).record(now_ms, &[launched(plan, &record)])?;
     Ok(record)
 }
 

@@ -1,35 +1,30 @@
-//! What a launch's agent came to, noted the moment it has ended: whoever goes on after the launcher was
-//! killed knows that the agent need not run again.
+//! `ended.json`, in which versions before noted beside the log that an agent had ended well.
 //!
-//! Lies beside the sandbox's record until what came of the launch is recorded elsewhere. Says nothing
-//! of where the work is.
+//! Nothing writes it any more. Whoever takes over such work brings the note into the log, where the
+//! end of an agent is an event like any other.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use kapi_core::agent_end::AgentEnd;
 use kapi_core::usage::Usage;
 use kapi_run::failure;
-use kapi_sys::disk;
-use kapi_sys::process::ProcessEnd;
-use kapi_sys::real_disk::RealDisk;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::agent::AgentEnding;
 use super::error::LaunchError;
+use super::event::{EndedAgent, LaunchHistory};
+use super::log;
 use super::paths::SandboxPaths;
-use super::record::SandboxRecord;
 
 /// The file, beside the record.
 const NAME: &str = "ended.json";
 /// The largest note that is read.
 const BYTES_MAX: u64 = 8 << 20;
 
-/// An agent that has ended well.
-#[derive(Debug, Serialize, Deserialize)]
+/// A note of an agent that had ended well.
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct EndedAgent {
+struct EndedNote {
     /// Which launch of the sandbox it was.
     launch: u32,
     message: String,
@@ -37,62 +32,35 @@ struct EndedAgent {
     usage: Usage,
 }
 
-/// Notes how an agent ended, if it ended well: any other has to run again anyway.
-pub(crate) fn note(
-    location: &SandboxPaths,
-    record: &SandboxRecord,
-    ended: &AgentEnding,
-) -> Result<(), LaunchError> {
-    if ended.exit_code != 0 || ended.error.is_some() {
-        return Ok(());
+/// Brings the note into the log, if there is one of the last launch. The caller holds the sandbox.
+pub(crate) fn bring_in(location: &SandboxPaths, now_ms: i64) -> Result<(), LaunchError> {
+    let Some(note) = read(location)? else {
+        return forget(location);
+    };
+    let log = log::at(location);
+    let LaunchHistory {
+        sandbox, run_used, ..
+    } = log.history()?;
+    let sandbox = sandbox.filter(|sandbox| sandbox.launches == note.launch);
+    if let (Some(sandbox), None) = (sandbox, run_used) {
+        let agent = EndedAgent {
+            exit_code: 0,
+            error: None,
+            message: note.message,
+            grade: note.grade,
+        };
+        log.agent_ended(&sandbox, agent, note.usage, now_ms)?;
     }
-    let path = file(location);
-    let note = EndedAgent {
-        launch: record.launches,
-        message: ended.message.clone(),
-        grade: ended.grade.clone(),
-        usage: ended.usage,
-    };
-    let bytes = serde_json::to_vec(&note)
-        .map_err(|error| failure::file("write", &path, &std::io::Error::from(error)))?;
-    disk::replace_durably(&RealDisk, &path, &bytes).map_err(|error| LaunchError::failed(&error))
+    forget(location)
 }
 
-/// Returns how the agent of the last launch ended, if it ended well.
-pub(crate) fn find(
-    location: &SandboxPaths,
-    record: &SandboxRecord,
-) -> Result<Option<AgentEnding>, LaunchError> {
-    let path = file(location);
-    let bytes = match fs::metadata(&path) {
-        Ok(found) if found.len() <= BYTES_MAX => fs::read(&path),
-        Ok(_) => return Ok(None),
-        Err(error) => Err(error),
-    };
-    let bytes = match bytes {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failure::file("read", &path, &error).into()),
-    };
-    // A note that cannot be read says nothing, and the agent runs again.
-    let note = serde_json::from_slice::<EndedAgent>(&bytes).ok();
-    let note = note.filter(|note| note.launch == record.launches);
-    Ok(note.map(|note| AgentEnding {
-        exit_code: 0,
-        agent_end: Some(AgentEnd::Finished),
-        process_end: ProcessEnd::Exited(0),
-        error: None,
-        message: note.message,
-        grade: note.grade,
-        usage: note.usage,
-    }))
+/// Tells whether there is a note.
+pub(crate) fn is_there(location: &SandboxPaths) -> bool {
+    file(location).is_file()
 }
 
-/// Forgets how the agent ended: what came of it is recorded.
-///
-/// # Errors
-/// When the disk refuses.
-pub fn forget(location: &SandboxPaths) -> Result<(), LaunchError> {
+/// Removes the note.
+pub(crate) fn forget(location: &SandboxPaths) -> Result<(), LaunchError> {
     let path = file(location);
     match fs::remove_file(&path) {
         Ok(()) => Ok(()),
@@ -101,10 +69,19 @@ pub fn forget(location: &SandboxPaths) -> Result<(), LaunchError> {
     }
 }
 
-/// Tells whether the agent of a launch ended well and nothing more is recorded of it.
-#[must_use]
-pub fn is_noted(location: &SandboxPaths) -> bool {
-    file(location).is_file()
+/// Reads the note. One that cannot be understood says nothing, and the agent runs again.
+fn read(location: &SandboxPaths) -> Result<Option<EndedNote>, LaunchError> {
+    let path = file(location);
+    let bytes = match fs::metadata(&path) {
+        Ok(found) if found.len() <= BYTES_MAX => fs::read(&path),
+        Ok(_) => return Ok(None),
+        Err(error) => Err(error),
+    };
+    match bytes {
+        Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failure::file("read", &path, &error).into()),
+    }
 }
 
 fn file(location: &SandboxPaths) -> PathBuf {

@@ -79,7 +79,7 @@ pub fn enter(
 ) -> Result<i32, LaunchError> {
     known(location)?;
     let _held = location.hold("kapi sandbox shell")?;
-    let mut record = log::known(location)?;
+    let mut record = log::at(location).known()?;
     let (_, repo) = ground(grants, &record.project)?;
     let ready = prepare::open(location, &record, repo.as_ref(), &grants.home)?;
     let before = record.work;
@@ -89,7 +89,7 @@ pub fn enter(
     let entered = LaunchEvent::Entered {
         sandbox: Box::new(record.clone()),
     };
-    log::record(location, record.updated_at_ms, &[entered])?;
+    log::at(location).record(record.updated_at_ms, &[entered])?;
     let (program, args) = called(grants, record.level, command)?;
     let run_dir = RunDir::open(&location.runs(), log::SHELL)?;
     let home = location.home();
@@ -108,12 +108,12 @@ pub fn enter(
         &run_dir,
     );
     included.withdraw()?;
-    let over = log::run_over(location, log::SHELL, Usage::ZERO)?;
+    let over = log::at(location).run_over(log::SHELL, Usage::ZERO)?;
     let left = |record: &SandboxRecord| {
         let left = LaunchEvent::Left {
             sandbox: Box::new(record.clone()),
         };
-        log::record(location, stage.clock.now_ms(), &[over, left])
+        log::at(location).record(stage.clock.now_ms(), &[over, left])
     };
     let ran = match ran {
         Ok(ran) => ran,

@@ -6,6 +6,7 @@ use std::error::Error;
 
 use kapi_core::failure::Failure;
 use kapi_run::failure;
+use kapi_run::spending::SpendingStop;
 
 /// What kind of no it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +42,18 @@ impl LaunchError {
             kind,
             message: message.into(),
             hint: Some(hint.into()),
+        }
+    }
+
+    /// Builds one from why whoever books a launch does not let it begin.
+    pub(crate) fn of_stop(stopped: SpendingStop) -> Self {
+        let kind = match &stopped {
+            SpendingStop::Cap(_) => LaunchErrorKind::Denied,
+            SpendingStop::Ledger(_) => LaunchErrorKind::Failed,
+        };
+        Self {
+            kind,
+            ..stopped.failure().into()
         }
     }
 

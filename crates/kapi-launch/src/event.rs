@@ -35,6 +35,23 @@ pub struct LaunchRequest {
     pub is_interactive: bool,
 }
 
+/// How the agent of a launch has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndedAgent {
+    /// Its exit code.
+    pub exit_code: i32,
+    /// Why it did not do its work, where it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Its last message.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// The isolation it had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grade: Option<String>,
+}
+
 /// What happens in a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
@@ -70,6 +87,16 @@ pub enum LaunchEvent {
         /// What it used.
         used: Usage,
     },
+    /// The agent of the launch has ended. What it made is kept next.
+    AgentEnded {
+        /// How.
+        agent: Box<EndedAgent>,
+    },
+    /// A person raised the limits of the launch.
+    LimitsRaised {
+        /// What they are now.
+        limits: UsageLimits,
+    },
     /// The work is on its branch, and is about to be pushed.
     Committed {
         /// What is known of the sandbox now.
@@ -80,6 +107,8 @@ pub enum LaunchEvent {
         /// What is known of the sandbox now.
         sandbox: Box<SandboxRecord>,
     },
+    /// What came of the launch is on record where it was asked for: nobody takes it over any more.
+    Settled,
     /// A program of the person's was started in it.
     Entered {
         /// What is known of the sandbox now.
@@ -114,6 +143,10 @@ pub struct LaunchHistory {
     /// What a person said and no agent was told yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<String>,
+    /// What the last launch used, once its run is over.
+    pub run_used: Option<Usage>,
+    /// How the agent of the last launch has ended, until that is settled.
+    pub agent: Option<EndedAgent>,
 }
 
 /// The machine of a sandbox.
@@ -134,13 +167,28 @@ impl Machine for LaunchMachine {
                 if before.is_some_and(|before| before.task != request.task) {
                     state.said.clear();
                 }
+                state.run_used = None;
+                state.agent = None;
                 state.know(sandbox);
             }
             LaunchEvent::PersonSaid { text } => state.said.push(text.clone()),
             LaunchEvent::Told { messages } => {
                 state.said.drain(..(*messages).min(state.said.len()));
             }
-            LaunchEvent::RunRecorded { used, .. } => state.used.add(used),
+            LaunchEvent::RunRecorded { run, used, .. } => {
+                state.used.add(used);
+                let launches = state.sandbox.as_ref().map(|sandbox| sandbox.launches);
+                if launches.is_some_and(|launches| launches.to_string() == *run) {
+                    state.run_used = Some(*used);
+                }
+            }
+            LaunchEvent::AgentEnded { agent } => state.agent = Some((**agent).clone()),
+            LaunchEvent::LimitsRaised { limits } => {
+                if let Some(request) = &mut state.request {
+                    request.limits = *limits;
+                }
+            }
+            LaunchEvent::Settled => state.agent = None,
             LaunchEvent::Committed { sandbox }
             | LaunchEvent::Ended { sandbox }
             | LaunchEvent::Entered { sandbox }
@@ -151,7 +199,22 @@ impl Machine for LaunchMachine {
     }
 }
 
+impl EndedAgent {
+    /// Tells whether it did its work.
+    #[must_use]
+    pub const fn is_well(&self) -> bool {
+        self.exit_code == 0 && self.error.is_none()
+    }
+}
+
 impl LaunchHistory {
+    /// Returns how the agent of the last launch ended, where it did its work and nobody has that on
+    /// record yet: it need not run again.
+    #[must_use]
+    pub fn finished_agent(&self) -> Option<&EndedAgent> {
+        self.agent.as_ref().filter(|agent| agent.is_well())
+    }
+
     fn know(&mut self, sandbox: &SandboxRecord) {
         self.before = self.sandbox.replace(sandbox.clone());
     }
@@ -177,6 +240,13 @@ impl LaunchEvent {
             Self::RunRecorded { run, files, .. } => {
                 format!("run {run} left {}", counted(files.len(), "file"))
             }
+            Self::AgentEnded { agent } => match &agent.error {
+                Some(error) => format!("its agent ended: {error}"),
+                None => format!("its agent ended with exit code {}", agent.exit_code),
+            },
+            Self::LimitsRaised { limits } => {
+                format!("its limits were raised to {}", limits.words())
+            }
             Self::Committed { sandbox } => match &sandbox.branch {
                 Some(branch) => format!("committed on branch {}", branch.holder()),
                 None => "committed".to_owned(),
@@ -188,6 +258,7 @@ impl LaunchEvent {
                     None => format!("ended with exit code {code}"),
                 }
             }
+            Self::Settled => "what came of it is on record with its task".to_owned(),
             Self::Entered { .. } => "the person started a program in it".to_owned(),
             Self::Left { .. } => "that program ended".to_owned(),
             Self::Merged { sandbox } => match sandbox.n_changed {

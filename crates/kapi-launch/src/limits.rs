@@ -1,5 +1,5 @@
 //! The limits of one launch on tokens and money: what is left is told to the gateway, and whoever
-//! passes it all the same is ended.
+//! passes it all the same is ended. A person can raise them while it runs.
 //!
 //! Caps on a day's spending are kept by whoever books the launch, around this.
 
@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use kapi_core::room::Room;
 use kapi_core::usage::Usage;
 use kapi_machine::watch::{Activity, RoomQuery};
-use kapi_run::spending::usage_meter::{MeterPart, UsageMeter};
+use kapi_run::spending::usage_meter::{MeterPart, UsageLimits, UsageMeter};
 
 use super::context::LaunchHandlers;
 
@@ -17,6 +17,8 @@ pub(crate) struct LimitedUse<'a> {
     meter: &'a UsageMeter<'a>,
     part: MeterPart<'a>,
     stage: &'a LaunchHandlers<'a>,
+    /// Returns what the limits are now; `None` where that cannot be read, and they stay.
+    limits: &'a (dyn Fn() -> Option<UsageLimits> + Sync),
     state: Mutex<LimitState>,
 }
 
@@ -29,11 +31,16 @@ struct LimitState {
 }
 
 impl<'a> LimitedUse<'a> {
-    pub(crate) fn new(meter: &'a UsageMeter<'a>, stage: &'a LaunchHandlers<'a>) -> Self {
+    pub(crate) fn new(
+        meter: &'a UsageMeter<'a>,
+        stage: &'a LaunchHandlers<'a>,
+        limits: &'a (dyn Fn() -> Option<UsageLimits> + Sync),
+    ) -> Self {
         Self {
             meter,
             part: meter.part(),
             stage,
+            limits,
             state: Mutex::default(),
         }
     }
@@ -41,6 +48,7 @@ impl<'a> LimitedUse<'a> {
     /// Counts what was used, and passes on what happens.
     pub(crate) fn notice(&self, activity: Activity) {
         if let Activity::Used(usage) = &activity {
+            self.refresh();
             self.part.count(usage);
         }
         (self.stage.notice)(activity);
@@ -50,6 +58,7 @@ impl<'a> LimitedUse<'a> {
     pub(crate) fn room(&self, query: &RoomQuery<'_>) -> Room {
         match query {
             RoomQuery::Claim(_) => {
+                self.refresh();
                 let (own, others) = (self.meter.room(), (self.stage.room)(query));
                 self.state().is_tightest = is_tighter(&own, &others);
                 own.within(others)
@@ -69,8 +78,18 @@ impl<'a> LimitedUse<'a> {
 
     /// Returns which limit ended the launch, if one did; `sum` is all it used.
     pub(crate) fn met(&self, sum: &Usage) -> Option<String> {
+        self.refresh();
         self.part.settle(sum);
         self.meter.over().or_else(|| self.state().refused.clone())
+    }
+
+    /// Takes the limits as they are now. Where there was none, there is none.
+    fn refresh(&self) {
+        if self.meter.limits().is_limited()
+            && let Some(limits) = (self.limits)()
+        {
+            self.meter.limit(limits);
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, LimitState> {
@@ -101,7 +120,7 @@ mod tests {
     use kapi_sys::clock::SystemClock;
 
     use super::LimitedUse;
-    use crate::context::LaunchHandlers;
+    use crate::context::{LaunchHandlers, never_stopped};
 
     /// Limits a launch to 100 tokens, others leave it `others`; returns what was passed on, and why it
     /// was ended.
@@ -121,6 +140,7 @@ mod tests {
             cancel: &cancel,
             notice: &|_| {},
             room: &outer,
+            stopped: &never_stopped,
             mapping: &Mapping::built_in(),
         };
         let limits = UsageLimits {
@@ -128,7 +148,7 @@ mod tests {
             usd_micros: None,
         };
         let meter = UsageMeter::new(limits, Usage::default(), &cancel, &|_| {});
-        let limited = LimitedUse::new(&meter, &stage);
+        let limited = LimitedUse::new(&meter, &stage, &|| None);
         let used = Usage {
             output_tokens: 40,
             ..Usage::ZERO
@@ -160,6 +180,7 @@ mod tests {
             cancel: &cancel,
             notice: &|_| {},
             room: &kapi_machine::watch::unlimited,
+            stopped: &never_stopped,
             mapping: &Mapping::built_in(),
         };
         let limits = UsageLimits {
@@ -167,7 +188,7 @@ mod tests {
             usd_micros: Some(10),
         };
         let meter = UsageMeter::new(limits, Usage::default(), &cancel, &|_| {});
-        let limited = LimitedUse::new(&meter, &stage);
+        let limited = LimitedUse::new(&meter, &stage, &|| None);
         let used = |micros| Usage {
             usd_micros: Some(micros),
             ..Usage::ZERO
@@ -178,5 +199,39 @@ mod tests {
         assert!(cancel.is_raised());
         let met = limited.met(&used(11)).unwrap();
         assert!(met.starts_with("it used $0.000011 of $0.00001"), "{met}");
+    }
+
+    #[test]
+    fn limits_that_are_raised_meanwhile_hold_at_once() {
+        let cancel = Cancel::new();
+        let stage = LaunchHandlers {
+            clock: &SystemClock,
+            cancel: &cancel,
+            notice: &|_| {},
+            room: &kapi_machine::watch::unlimited,
+            stopped: &never_stopped,
+            mapping: &Mapping::built_in(),
+        };
+        let tokens = |tokens| UsageLimits {
+            tokens: Some(tokens),
+            usd_micros: None,
+        };
+        let meter = UsageMeter::new(tokens(10), Usage::default(), &cancel, &|_| {});
+        let now = Mutex::new(None);
+        let limits = || *now.lock().unwrap();
+        let limited = LimitedUse::new(&meter, &stage, &limits);
+        let used = |output_tokens| Usage {
+            output_tokens,
+            ..Usage::ZERO
+        };
+        let claim = CallClaim::default();
+        let left = || limited.room(&RoomQuery::Claim(&claim)).tokens;
+        limited.notice(Activity::Used(used(8)));
+        assert_eq!(left(), Some(2));
+        *now.lock().unwrap() = Some(tokens(100));
+        assert_eq!(left(), Some(92));
+        limited.notice(Activity::Used(used(8)));
+        assert!(!cancel.is_raised());
+        assert_eq!(limited.met(&used(16)), None);
     }
 }

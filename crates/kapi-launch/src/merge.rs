@@ -257,7 +257,7 @@ pub fn merge(
 ) -> Result<MergeResult, LaunchError> {
     refuse_branch(&known(location)?)?;
     let _held = location.hold("kapi sandbox merge")?;
-    let mut record = log::known(location)?;
+    let mut record = log::at(location).known()?;
     let layer = prepare::open_layer(location)?;
     let git = repository_session::find_git(grants, &Cancel::new())?;
     let (_, repo) = ground(grants, &record.project)?;
@@ -401,7 +401,7 @@ fn note_merged(
     let merged = LaunchEvent::Merged {
         sandbox: Box::new(record.clone()),
     };
-    log::record(location, SystemClock.now_ms(), &[merged])
+    log::at(location).record(SystemClock.now_ms(), &[merged])
 }
 
 #[expect(

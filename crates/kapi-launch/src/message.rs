@@ -48,7 +48,7 @@ pub fn say(
         ));
     }
     let is_held = location.holder()?.is_some();
-    log::record_by(location, actor, now_ms, |history| {
+    let recorded = log::at(location).decide(actor, now_ms, |history| {
         let silence = if is_held {
             silence(history)
         } else {
@@ -66,7 +66,8 @@ pub fn say(
                 Ok(vec![LaunchEvent::PersonSaid { text }])
             }
         }
-    })
+    });
+    recorded.map(drop)
 }
 
 /// Returns why nobody would hear what is said; `None` where the agent does.
@@ -74,7 +75,7 @@ fn silence(history: &LaunchHistory) -> Option<Silence> {
     let (Some(sandbox), Some(request)) = (&history.sandbox, &history.request) else {
         return Some(Silence::NotRunning);
     };
-    if sandbox.state == LaunchState::Finished {
+    if sandbox.state == LaunchState::Finished || history.agent.is_some() {
         return Some(Silence::NotRunning);
     }
     if request.is_interactive {
@@ -105,7 +106,7 @@ impl Silence {
 
 /// Returns what a person said and no agent was told yet.
 pub(crate) fn unheard(location: &SandboxPaths) -> Result<Vec<String>, LaunchError> {
-    Ok(log::history(location)?.said)
+    Ok(log::at(location).history()?.said)
 }
 
 /// Puts on record that the agent took a turn in which it was told the first so many messages.
@@ -114,7 +115,7 @@ pub(crate) fn told(
     messages: usize,
     now_ms: i64,
 ) -> Result<(), LaunchError> {
-    log::record(location, now_ms, &[LaunchEvent::Told { messages }])
+    log::at(location).record(now_ms, &[LaunchEvent::Told { messages }])
 }
 
 /// The log of a launch, in which a person may say something at any time.
@@ -126,7 +127,7 @@ pub(crate) struct MessageWatch {
 impl MessageWatch {
     /// Opens the log, to look for more than the messages that are known.
     pub(crate) fn open(location: &SandboxPaths, n_known: usize) -> Result<Self, LaunchError> {
-        let opened = OpenStream::load(log::stream(location)).map_err(log::failed)?;
+        let opened = OpenStream::load(log::at(location).stream()).map_err(log::failed)?;
         Ok(Self { opened, n_known })
     }
 

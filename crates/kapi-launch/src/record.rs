@@ -4,13 +4,13 @@
 //! process that holds the sandbox; read by all. What it says of being under way is only true while
 //! somebody holds the sandbox.
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_run::failure;
 use kapi_status::file::{ErrorClass, SandboxMode};
-use kapi_sys::disk;
+use kapi_sys::disk::{self, Disk};
 use kapi_sys::real_disk::RealDisk;
 use serde::{Deserialize, Serialize};
 
@@ -174,8 +174,16 @@ impl SandboxRecord {
     /// # Errors
     /// When it cannot be read or is of another version; it is never replaced then.
     pub fn load(location: &SandboxPaths) -> Result<Option<Self>, LaunchError> {
+        Self::load_from(&RealDisk, location)
+    }
+
+    /// Does the same on a disk.
+    pub(crate) fn load_from(
+        disk: &dyn Disk,
+        location: &SandboxPaths,
+    ) -> Result<Option<Self>, LaunchError> {
         let path = location.record();
-        let Some(bytes) = read(&path)? else {
+        let Some(bytes) = read(disk, &path)? else {
             return Ok(None);
         };
         let damaged = |why: String| {
@@ -198,14 +206,14 @@ impl SandboxRecord {
     }
 
     /// Replaces the record; only the log does, after it.
-    pub(crate) fn save(&self, location: &SandboxPaths) -> Result<(), LaunchError> {
+    pub(crate) fn save(&self, disk: &dyn Disk, location: &SandboxPaths) -> Result<(), LaunchError> {
         let path = location.record();
         let mut bytes = serde_json::to_vec_pretty(self).map_err(|error| {
             let message = format!("write {}: {error}", path.display());
             LaunchError::new(LaunchErrorKind::Failed, message, "use UTF-8 paths.")
         })?;
         bytes.push(b'\n');
-        disk::replace_durably(&RealDisk, &path, &bytes).map_err(|error| LaunchError::failed(&error))
+        disk::replace_durably(disk, &path, &bytes).map_err(|error| LaunchError::failed(&error))
     }
 
     /// Returns what a person calls the state, given whether somebody holds the sandbox.
@@ -231,17 +239,11 @@ pub(crate) fn missing(location: &SandboxPaths) -> LaunchError {
     )
 }
 
-fn read(path: &Path) -> Result<Option<Vec<u8>>, LaunchError> {
-    match fs::metadata(path) {
-        Ok(found) if found.len() <= RECORD_BYTES_MAX => {}
-        Ok(_) => {
-            let error = io::Error::from(io::ErrorKind::FileTooLarge);
-            return Err(failure::file("read", path, &error).into());
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failure::file("read", path, &error).into()),
+fn read(disk: &dyn Disk, path: &Path) -> Result<Option<Vec<u8>>, LaunchError> {
+    let failed = |error| LaunchError::failed(&error);
+    if disk.len(path).map_err(failed)?.unwrap_or(0) > RECORD_BYTES_MAX {
+        let error = io::Error::from(io::ErrorKind::FileTooLarge);
+        return Err(failure::file("read", path, &error).into());
     }
-    fs::read(path)
-        .map(Some)
-        .map_err(|error| failure::file("read", path, &error).into())
+    disk.read(path, 0).map_err(failed)
 }

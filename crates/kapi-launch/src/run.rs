@@ -10,6 +10,7 @@ use kapi_git::layer::{Layer, walk};
 use kapi_machine::watch::{Activity, RoomQuery};
 use kapi_run::host_grants::HostGrants;
 use kapi_run::repository_session::RepositorySession;
+use kapi_run::spending::SpendingStop;
 use kapi_run::spending::usage_meter::UsageMeter;
 use kapi_status::file::ErrorClass;
 use kapi_status::perform::writer::{LaunchCompletion, StatusIdentity, StatusWriter};
@@ -21,7 +22,7 @@ use super::agent::AgentEnding;
 use super::bounds::Bounds;
 use super::context::LaunchHandlers;
 use super::error::{LaunchError, LaunchErrorKind};
-use super::event::LaunchEvent;
+use super::event::{EndedAgent, LaunchEvent};
 use super::finish::{ChangedPathView, SandboxWork};
 use super::inputs::LaunchInputs;
 use super::limits::LimitedUse;
@@ -29,7 +30,7 @@ use super::plan::{Conduct, LaunchPlan, Push};
 use super::prepare::ReadyWorkspace;
 use super::record::{LaunchState, SandboxRecord, WorkState, WorkspaceKind};
 use super::shown::included;
-use super::{agent, decide, ended, enter, finish, log, prepare, progress};
+use super::{agent, decide, enter, finish, log, prepare, progress};
 
 /// The exit code of a launch whose agent did well and whose work could not be kept or pushed.
 const OURS_FAILED: i32 = 4;
@@ -53,7 +54,7 @@ pub struct LaunchResult {
     pub process_end: ProcessEnd,
     /// What went wrong.
     pub error: Option<LaunchError>,
-    /// Whether a limit of its own ended it.
+    /// Whether a limit ended it.
     pub limit: LimitOutcome,
     /// The agent's last message.
     pub message: String,
@@ -69,27 +70,60 @@ pub struct LaunchResult {
     pub status_path: std::path::PathBuf,
 }
 
-/// Whether a launch stayed within its own limits.
+/// Whether a launch stayed within its own limits, and the caps on spending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitOutcome {
     /// It did.
     Within,
-    /// A limit on tokens or money ended it.
+    /// A limit on tokens or money, or a cap, ended it.
     Met,
+    /// Nobody can tell: what it used cannot be booked, and that ended it.
+    Unbooked,
 }
 
 impl LaunchResult {
     /// Returns whose failure it ended with.
     #[must_use]
     pub fn class(&self) -> Option<ErrorClass> {
-        if self.limit == LimitOutcome::Met {
-            return Some(ErrorClass::Limit);
+        match self.limit {
+            LimitOutcome::Within => {}
+            LimitOutcome::Met => return Some(ErrorClass::Limit),
+            LimitOutcome::Unbooked => return Some(ErrorClass::Kapi),
         }
         match (self.agent_exit_code, self.process_end) {
             (0, _) => self.error.as_ref().map(|_| ErrorClass::Kapi),
             (_, ProcessEnd::DeadlinePassed | ProcessEnd::IdlePassed) => Some(ErrorClass::Timeout),
             (_, ProcessEnd::Cancelled) => Some(ErrorClass::Stopped),
             (_, _) => Some(ErrorClass::Agent),
+        }
+    }
+
+    /// Notes which limit or cap ended it, if one did.
+    fn meet(&mut self, launch: &ActiveLaunch<'_>) {
+        if let Some(met) = launch.used.met(&self.usage) {
+            self.met_limit(&met);
+        } else if let Some(stopped) = (launch.stage.stopped)() {
+            self.met_cap(stopped);
+        }
+    }
+
+    /// Notes why whoever books it has ended it.
+    fn met_cap(&mut self, stopped: SpendingStop) {
+        match stopped {
+            SpendingStop::Cap(cap) => {
+                self.error = Some(LaunchError::new(
+                    LaunchErrorKind::Denied,
+                    format!("the launch was ended at a spending cap: {cap}"),
+                    "its work is kept; see `kapi spend`, and set caps under [spend].",
+                ));
+                self.exit_code = NOT_DONE;
+                self.limit = LimitOutcome::Met;
+            }
+            SpendingStop::Ledger(failure) => {
+                self.error = Some(failure.into());
+                self.exit_code = OURS_FAILED;
+                self.limit = LimitOutcome::Unbooked;
+            }
         }
     }
 
@@ -145,7 +179,7 @@ pub fn launch_within(
     let _held = plan.location.hold("kapi launch")?;
     // Read again: only now nobody else changes it.
     let scene = LaunchInputs {
-        earlier: log::held(&plan.location)?,
+        earlier: log::at(&plan.location).held()?,
         ..scene
     };
     let writer = status(plan, &scene, stage)?;
@@ -159,7 +193,8 @@ pub fn launch_within(
         notify(StatusPhase::Preparing, 18, "Creating the sandbox")?;
         let record = decide::settle(grants, plan, &scene, &decided, stage)?;
         let meter = UsageMeter::new(plan.limits, Usage::ZERO, stage.cancel, &|_| {});
-        let used = LimitedUse::new(&meter, stage);
+        let limits = || log::at(&plan.location).limits();
+        let used = LimitedUse::new(&meter, stage, &limits);
         let notice = |activity: Activity| used.notice(activity);
         let room = |query: &RoomQuery<'_>| used.room(query);
         let stage = LaunchHandlers {
@@ -269,7 +304,6 @@ fn perform(
         plan,
         stage,
         writer,
-        used,
         ..
     } = *launch;
     let repo = scene.repo.as_ref();
@@ -298,20 +332,14 @@ fn perform(
             record.error = Some(error.message.clone());
             record.error_class = Some(ErrorClass::Kapi);
             record.advice.clone_from(&error.hint);
-            log::end(&plan.location, record, Usage::ZERO, stage.clock.now_ms())?;
+            log::at(&plan.location).end(record, Usage::ZERO, stage.clock.now_ms())?;
             return Err(error);
         }
     };
     reported(writer, StatusPhase::Running, 90, "The agent has finished")?;
     let mut launched = conclude(&ended, record);
-    let met = used.met(&launched.usage);
-    if let Some(met) = &met {
-        launched.met_limit(met);
-    }
-    let noted = match plan.conduct {
-        Conduct::Headless if met.is_none() => ended::note(&plan.location, &launched.record, &ended),
-        Conduct::Headless | Conduct::Interactive => Ok(()),
-    };
+    launched.meet(launch);
+    let noted = note(launch, &launched);
     let kept = noted.and_then(|()| keep(launch, repo, &ready, &mut launched));
     if let Err(error) = kept {
         if launched.exit_code == 0 {
@@ -327,7 +355,7 @@ fn perform(
     record.advice = launched.error.as_ref().and_then(|error| error.hint.clone());
     record.n_changed = launched.changed.len();
     let now_ms = stage.clock.now_ms();
-    launched.record = log::end(&plan.location, record.clone(), launched.usage, now_ms)?;
+    launched.record = log::at(&plan.location).end(record.clone(), launched.usage, now_ms)?;
     Ok(launched)
 }
 
@@ -353,6 +381,22 @@ pub(crate) fn conclude(ended: &AgentEnding, mut record: SandboxRecord) -> Launch
         left_out: Vec::new(),
         status_path: std::path::PathBuf::new(),
     }
+}
+
+/// Puts on record that the agent has ended, before its work is kept. What a person did at a terminal is
+/// nobody's to take over.
+fn note(launch: &ActiveLaunch<'_>, launched: &LaunchResult) -> Result<(), LaunchError> {
+    if launch.plan.conduct == Conduct::Interactive {
+        return Ok(());
+    }
+    let agent = EndedAgent {
+        exit_code: launched.agent_exit_code,
+        error: launched.error.as_ref().map(|error| error.message.clone()),
+        message: launched.message.clone(),
+        grade: launched.record.grade.clone(),
+    };
+    let now_ms = launch.stage.clock.now_ms();
+    log::at(&launch.plan.location).agent_ended(&launched.record, agent, launched.usage, now_ms)
 }
 
 /// Commits and pushes, or lists what an overlay holds.
@@ -422,7 +466,7 @@ fn keep(
     let committed = LaunchEvent::Committed {
         sandbox: Box::new(launched.record.clone()),
     };
-    log::record(&plan.location, stage.clock.now_ms(), &[committed])?;
+    log::at(&plan.location).record(stage.clock.now_ms(), &[committed])?;
     reported(writer, StatusPhase::Pushing, 97, "Pushing")?;
     let Some(branch) = &mut launched.record.branch else {
         return Ok(());

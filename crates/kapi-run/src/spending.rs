@@ -125,7 +125,10 @@ impl Spending<'_> {
     }
 
     /// Reserves what a turn may cost; what it uses is counted from here on.
-    fn begin<'s>(
+    ///
+    /// # Errors
+    /// When it may not begin.
+    pub fn begin<'s>(
         &'s self,
         turn: &'s BookedTurn,
         watch: &'s EffectWatch<'s>,

@@ -3,7 +3,7 @@
 //! Finds what is meant. Raising does not start anything.
 
 pub(crate) mod goal;
-mod launch;
+pub(crate) mod launch;
 mod task;
 mod workflow;
 
@@ -98,14 +98,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         )
         .with_hint("submit it again with other limits; see `kapi task run --help`.")),
         Meaning::Task(id) => task::budget(context, id),
-        Meaning::Launch(location) if changes => Err(Error::new(
-            Exit::Denied,
-            "the limits of a launch are raised by resuming it",
-        )
-        .with_hint(format!(
-            "`kapi resume launch/{} --tokens +<n>` raises them and goes on.",
-            location.id().as_str()
-        ))),
+        Meaning::Launch(location) if changes => launch::raise(context, &location, &args.raise),
         Meaning::Launch(location) => launch::budget(context, &location),
     }
 }

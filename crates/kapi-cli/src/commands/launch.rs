@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use kapi_launch::context::LaunchHandlers;
+use kapi_launch::context::{LaunchHandlers, never_stopped};
 use kapi_launch::paths::SandboxId;
 use kapi_launch::plan::{BranchPlan, Conduct, LaunchPlan, ModeChoice, Push};
 use kapi_launch::run::LaunchResult;
@@ -171,6 +171,7 @@ fn perform(
     };
     let stage = LaunchHandlers {
         room: &unlimited,
+        stopped: &never_stopped,
         clock: &context.clock,
         cancel: &interrupts.cancel(),
         notice: &notice,

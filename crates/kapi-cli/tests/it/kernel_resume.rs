@@ -29,7 +29,7 @@ fn ended_at(env: &mut Environment, n: usize, signal: &str) -> PathBuf {
     let log = env.repository().join(".ilchul/kernel/events.jsonl");
     let script = format!(
         "#!/bin/sh\n\
-         if ls '{state}'/*/task_*/ended.json >/dev/null 2>&1 || grep -qs '\"execute\"' '{log}'; then\n\
+         if grep -qs '\"agent_ended\"' '{state}'/*/task_*/events.jsonl || grep -qs '\"execute\"' '{log}'; then\n\
          echo \"$*\" >> '{file}'\n\
          if [ $(wc -l < '{file}') = {n} ]; then kill -{signal} $PPID; fi\n\
          fi\n\
@@ -97,6 +97,29 @@ fn finished_work_is_adopted_wherever_its_worker_was_killed() {
         assert_eq!(once.code, 0, "{case}: {once:?}");
         assert_done_once(&env, &case);
     });
+}
+
+#[test]
+fn what_an_earlier_version_noted_of_a_finished_agent_is_adopted() {
+    let mut env = Environment::new();
+    ended_at(&mut env, 1, "KILL");
+    run(&env, WORKER);
+    env.await_no_process();
+    let dir = attempts(&env).pop().unwrap();
+    let log = fs::read_to_string(dir.join("events.jsonl")).unwrap();
+    // That version had a note where this one has two records.
+    let lines: Vec<&str> = log.lines().collect();
+    let (before, ended) = lines.split_at(lines.len() - 2);
+    assert!(ended[0].contains("run_recorded") && ended[1].contains("agent_ended"));
+    write(&dir.join("events.jsonl"), before.join("\n") + "\n");
+    let note = json!({
+        "launch": 1, "message": "it ran", "grade": null,
+        "usage": {"input_tokens": 0, "output_tokens": 0},
+    });
+    write(&dir.join("ended.json"), note.to_string());
+    let once = env.kapi(&["up", "--once"]);
+    assert_eq!(once.code, 0, "{once:?}");
+    assert_done_once(&env, "noted by an earlier version");
 }
 
 #[test]

@@ -170,7 +170,7 @@ fn the_log_of_a_launch_is_chained_and_an_audit_finds_what_was_altered() {
     assert_eq!(audited(&env, "1"), (true, "[]".to_owned(), 0));
     let whole = env.json(&["audit"]);
     assert_eq!(whole["launches"][0]["id"], "launch/1", "{whole:#}");
-    assert_eq!(whole["launches"][0]["events"], 6, "{whole:#}");
+    assert_eq!(whole["launches"][0]["events"], 7, "{whole:#}");
     let log = fs::read_to_string(dir.join("events.jsonl")).unwrap();
     let record = fs::read_to_string(dir.join("sandbox.json")).unwrap();
     let transcript = dir.join("runs/1/transcript.jsonl");
@@ -300,10 +300,12 @@ fn the_log_of_a_launch_has_its_events_around_what_its_agent_said() {
             "launched",
             "transcript",
             "run_recorded",
+            "agent_ended",
             "ended",
             "launched",
             "transcript",
             "run_recorded",
+            "agent_ended",
             "ended"
         ],
         "{logged:?}"

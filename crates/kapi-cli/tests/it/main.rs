@@ -74,6 +74,7 @@ mod kernel_unattended;
 mod kernel_workers;
 mod launch;
 mod launch_base;
+mod launch_limits;
 mod launch_merge;
 mod launch_operated;
 mod launch_schedules;

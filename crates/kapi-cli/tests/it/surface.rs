@@ -227,7 +227,7 @@ fn a_refusal_says_what_does_the_job() {
         (
             &["budget", "launch/9", "--usd", "+1"],
             3,
-            &["by resuming it", "kapi resume launch/9"],
+            &["launch/9 has ended well", "kapi launch 9 <project>"],
         ),
         (
             &["budget", "2", "--turns", "+1"],

@@ -6,7 +6,7 @@ use kapi_core::usage::Usage;
 use kapi_run::spending::usage_meter::UsageLimits;
 use kapi_status::file::SandboxMode;
 
-use super::{LaunchEvent, LaunchRequest};
+use super::{EndedAgent, LaunchEvent, LaunchRequest};
 use crate::record::{LaunchState, SandboxRecord, VERSION, WorkState, WorkspaceKind};
 
 const SANDBOX: &str = r#"{"version":1,"id":"7","project":"/p","mode":"overlay","made":"layer","level":"native","network":"filtered","agent":"claude","branch":null,"base":null,"below":null,"port_base":20000,"launches":1,"state":"running","work":"pending","created_at_ms":1,"updated_at_ms":2,"exit_code":null,"error":null,"error_class":null,"advice":null,"grade":null,"n_changed":0}"#;
@@ -98,4 +98,41 @@ fn golden_lines() {
         r#"{"type":"told","data":{"messages":2}}"#,
     );
     golden(&LaunchEvent::RunsRemoved, r#"{"type":"runs_removed"}"#);
+}
+
+#[test]
+fn golden_lines_of_agents_and_limits() {
+    let agent = EndedAgent {
+        exit_code: 1,
+        error: Some("the agent exited with code 1".to_owned()),
+        message: "no".to_owned(),
+        grade: Some("native".to_owned()),
+    };
+    golden(
+        &LaunchEvent::AgentEnded {
+            agent: Box::new(agent),
+        },
+        r#"{"type":"agent_ended","data":{"agent":{"exit_code":1,"error":"the agent exited with code 1","message":"no","grade":"native"}}}"#,
+    );
+    let well = EndedAgent {
+        exit_code: 0,
+        error: None,
+        message: String::new(),
+        grade: None,
+    };
+    golden(
+        &LaunchEvent::AgentEnded {
+            agent: Box::new(well),
+        },
+        r#"{"type":"agent_ended","data":{"agent":{"exit_code":0}}}"#,
+    );
+    let limits = UsageLimits {
+        tokens: Some(9),
+        usd_micros: None,
+    };
+    golden(
+        &LaunchEvent::LimitsRaised { limits },
+        r#"{"type":"limits_raised","data":{"limits":{"tokens":9}}}"#,
+    );
+    golden(&LaunchEvent::Settled, r#"{"type":"settled"}"#);
 }

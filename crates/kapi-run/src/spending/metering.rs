@@ -166,6 +166,11 @@ impl<'a> Metering<'a> {
         counted.stopped.take()
     }
 
+    /// Returns why the caps ended the turn, if they did.
+    pub fn stopped(&self) -> Option<SpendingStop> {
+        self.counted().stopped.clone()
+    }
+
     fn used(&self, counted: &MeterTotals) -> TurnUsage {
         TurnUsage {
             tokens: counted.tokens,

@@ -24,9 +24,28 @@ pub struct UsageLimits {
     pub usd_micros: Option<u64>,
 }
 
+impl UsageLimits {
+    /// Tells whether there is a limit at all.
+    #[must_use]
+    pub const fn is_limited(&self) -> bool {
+        self.tokens.is_some() || self.usd_micros.is_some()
+    }
+
+    /// Returns them for people.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let tokens = self.tokens.map(|tokens| format!("{tokens} tokens"));
+        let words: Vec<String> = tokens.into_iter().chain(self.usd_micros.map(usd)).collect();
+        if words.is_empty() {
+            return "no limit".to_owned();
+        }
+        words.join(" and ")
+    }
+}
+
 /// The meter of one launch or attempt, shared by all its parts.
 pub struct UsageMeter<'a> {
-    limits: UsageLimits,
+    limits: Mutex<UsageLimits>,
     /// Raised when more than that is used.
     own: &'a Cancel,
     notify: &'a (dyn Fn(Usage) + Sync),
@@ -48,7 +67,7 @@ impl<'a> UsageMeter<'a> {
         notify: &'a (dyn Fn(Usage) + Sync),
     ) -> Self {
         Self {
-            limits,
+            limits: Mutex::new(limits),
             own,
             notify,
             used: Mutex::new(before),
@@ -65,19 +84,34 @@ impl<'a> UsageMeter<'a> {
 
     /// Says which limit was passed and by how much, if one was.
     pub fn over(&self) -> Option<String> {
-        over(&self.limits, &held(&self.used))
+        over(&self.limits(), &held(&self.used))
+    }
+
+    /// Takes other limits from now on.
+    pub fn limit(&self, limits: UsageLimits) {
+        *self.limits.lock().unwrap_or_else(PoisonError::into_inner) = limits;
+    }
+
+    /// Returns everything that was counted, what was used before included.
+    pub fn used(&self) -> Usage {
+        *held(&self.used)
+    }
+
+    /// Returns the limits as they are now.
+    pub fn limits(&self) -> UsageLimits {
+        *self.limits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns what is left.
     pub fn room(&self) -> Room {
-        let UsageLimits { tokens, usd_micros } = self.limits;
+        let UsageLimits { tokens, usd_micros } = self.limits();
         Room::left(tokens, usd_micros, &held(&self.used))
     }
 
     fn count(&self, more: &Usage) {
         let mut used = held(&self.used);
         used.add(more);
-        let is_over = over(&self.limits, &used).is_some();
+        let is_over = over(&self.limits(), &used).is_some();
         drop(used);
         (self.notify)(*more);
         if is_over {

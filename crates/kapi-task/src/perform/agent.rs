@@ -114,6 +114,7 @@ pub(super) fn run(
             cancel: watch.cancel,
             notice: watch.notice,
             room: watch.room,
+            stopped: &|| metering.stopped(),
             mapping: &mapping,
         };
         let launched = run::launch_within(&grants, &plan, &bounds, &stage);
@@ -178,11 +179,11 @@ impl EndedSandbox {
     /// Takes away what is left of it, now that its end is recorded.
     pub(super) fn tidy(&self, performer: &Performer<'_>, id: KernelTaskId) {
         let notice = |activity: Activity| (performer.notice)(id, activity);
+        let now_ms = performer.project.clock.now_ms();
         if self.is_kept {
-            leavings::settle(&self.location);
+            leavings::settle(&self.location, now_ms);
             return;
         }
-        let now_ms = performer.project.clock.now_ms();
         let (grants, status) = (&performer.grants, Some(self.status.as_path()));
         tidy(grants, &self.location, status, now_ms, &notice);
     }

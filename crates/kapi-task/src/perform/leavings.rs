@@ -17,7 +17,7 @@ use kapi_launch::branch::{local, refuse_checked_out};
 use kapi_launch::error::LaunchError;
 use kapi_launch::paths::{SandboxId, SandboxPaths, Sandboxes};
 use kapi_launch::remains::SandboxRemains;
-use kapi_launch::{ended, remains};
+use kapi_launch::{adopt, remains};
 use kapi_machine::watch::Activity;
 use kapi_run::repository_session::RepositorySession;
 use kapi_run::{failure, repository_session};
@@ -60,10 +60,10 @@ pub(super) fn keep(location: &SandboxPaths) {
     drop(RealDisk.write(&location.dir().join(MARK), b"\n"));
 }
 
-/// Forgets how the agent of a sandbox that stays has ended: that is recorded.
-pub(super) fn settle(location: &SandboxPaths) {
-    // A note that stays is not looked at once the task goes on from its record.
-    drop(ended::forget(location));
+/// Notes of a sandbox that stays that how its agent has ended is on record with its task.
+pub(super) fn settle(location: &SandboxPaths, now_ms: i64) {
+    // One that is not settled is not looked at once the task goes on from its record.
+    drop(adopt::settle(location, now_ms));
 }
 
 /// Takes away what attempts before this one left, whose work this one does again, and the branch of
@@ -246,7 +246,7 @@ impl Performer<'_> {
         let mut gone: Vec<(&SandboxPaths, SandboxRemains)> = Vec::new();
         for (location, _lock) in &held {
             if location.dir().join(MARK).exists() {
-                settle(location);
+                settle(location, now_ms);
                 continue;
             }
             gone.extend(

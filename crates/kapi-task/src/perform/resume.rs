@@ -3,8 +3,7 @@
 //!
 //! Whether what it made is right is judged by the phases after it, as for any other.
 
-use kapi_launch::adopt::{CommitNote, adopt};
-use kapi_launch::ended;
+use kapi_launch::adopt::{CommitNote, adopt, is_unsettled};
 use kapi_machine::watch::Activity;
 
 use super::Performer;
@@ -31,7 +30,7 @@ pub(super) fn is_unrecorded(
     task: &KernelTask,
     handle: &LeaseHandle<'_>,
 ) -> bool {
-    task.attempts > 1 && earlier(performer, task, handle).iter().any(ended::is_noted)
+    task.attempts > 1 && earlier(performer, task, handle).iter().any(is_unsettled)
 }
 
 /// Takes over what the agent of an earlier attempt had finished; `None` where none had.

@@ -35,7 +35,9 @@ pub(super) fn named(context: &Context, reference: &str) -> Result<Option<Sandbox
 pub(super) fn rows(launches: &[SandboxPaths]) -> Result<Vec<AuditRow>, Error> {
     let mut rows = Vec::new();
     for location in launches {
-        let audit = log::audit(location).map_err(|error| Error::launch(&error))?;
+        let audit = log::at(location)
+            .audit()
+            .map_err(|error| Error::launch(&error))?;
         let name = format!("launch/{}", location.id().as_str());
         rows.extend(audit.map(|audit| super::row(name, &audit)));
     }

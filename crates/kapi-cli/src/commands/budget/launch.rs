@@ -1,15 +1,18 @@
 //! What the launches in a sandbox used: tokens by their transcripts, and disk. Each launch has limits of
-//! its own, and those of the last are shown.
+//! its own, and those of the last are shown, or raised.
 
 use std::fs;
 
 use kapi_core::usage::Usage;
 use kapi_launch::paths::SandboxPaths;
-use kapi_launch::{log, look};
+use kapi_launch::{log, look, raise};
+use kapi_run::spending::usage_meter::UsageLimits;
+use kapi_sys::clock::Clock as _;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::amount;
+use crate::commands::budget::RaiseArgs;
 use crate::commands::log::launch::transcripts;
 use crate::commands::sandbox::list::size;
 use crate::context::Context;
@@ -23,6 +26,39 @@ struct UsedLine {
     #[serde(rename = "type")]
     kind: String,
     usage: Usage,
+}
+
+/// Raises the limits of the last launch, and shows what was used of them.
+pub(super) fn raise(
+    context: &Context,
+    location: &SandboxPaths,
+    args: &RaiseArgs,
+) -> Result<Exit, Error> {
+    context.require_human("raise the limits of a launch")?;
+    if args.wall.is_some() {
+        return Err(no_option("--wall"));
+    }
+    let more = UsageLimits {
+        tokens: args.tokens,
+        usd_micros: args.usd,
+    };
+    let now_ms = context.clock.now_ms();
+    let raised = raise::raise(log::at(location), &context.actor, more, now_ms);
+    raised.map_err(|error| Error::launch(&error))?;
+    let exit = budget(context, location)?;
+    let holder = location.holder().map_err(|error| Error::launch(&error))?;
+    if holder.is_none() && context.ui.format == Format::Human {
+        let id = location.id().as_str();
+        let line = format!("Resume it with `kapi resume launch/{id}`.");
+        context.ui.line(&line);
+    }
+    Ok(exit)
+}
+
+/// Returns the error that a launch has no such option, which is not passed over.
+pub(crate) fn no_option(name: &str) -> Error {
+    Error::usage(format!("a launch has no `{name}`"))
+        .with_hint("omit it; `--tokens` and `--usd` raise the limits of a launch.")
 }
 
 /// Shows what was used.
@@ -41,7 +77,9 @@ pub(super) fn budget(context: &Context, location: &SandboxPaths) -> Result<Exit,
             .filter(|line| line.kind == "used")
             .for_each(|line| used.add(&line.usage));
     }
-    let history = log::history(location).map_err(|error| Error::launch(&error))?;
+    let history = log::at(location)
+        .history()
+        .map_err(|error| Error::launch(&error))?;
     let limits = history.request.map(|request| request.limits);
     let limits = limits.unwrap_or_default();
     let ui = context.ui;

@@ -338,7 +338,7 @@ fn of_launch<'a>(location: &SandboxPaths) -> Option<FeedStream<'a>> {
     (!is_of_task(id)).then(|| FeedStream {
         name: format!("launch/{id}"),
         subject: Some(("launch", id.to_owned())),
-        log: log::stream(location),
+        log: log::at(location).stream(),
     })
 }
 

@@ -19,7 +19,7 @@ pub(super) fn waiting(context: &Context) -> Result<Vec<WaitingItem>, Error> {
     }
     let mut items = Vec::new();
     for standing in standings(context)? {
-        match log::history(&standing.location) {
+        match log::at(&standing.location).history() {
             Ok(history) => items.extend(item(&standing, &history).map(WaitingItem::from)),
             Err(error) => {
                 let name = format!("launch/{}", standing.record.id);

@@ -72,7 +72,7 @@ struct PrintedLog<'a> {
 impl PrintedLog<'_> {
     /// Prints what is new: what an agent said stands between the beginning and the end of its launch.
     fn print_all(&mut self) -> Result<(), Error> {
-        let followed = self.events.follow(&log::stream(self.location));
+        let followed = self.events.follow(&log::at(self.location).stream());
         let followed = followed.map_err(|error| Error::launch(&log::failed(error)))?;
         for logged in followed.unwrap_or_default() {
             match &logged.event {
@@ -82,6 +82,9 @@ impl PrintedLog<'_> {
                 LaunchEvent::PersonSaid { .. }
                 | LaunchEvent::Told { .. }
                 | LaunchEvent::RunRecorded { .. }
+                | LaunchEvent::AgentEnded { .. }
+                | LaunchEvent::LimitsRaised { .. }
+                | LaunchEvent::Settled
                 | LaunchEvent::Committed { .. }
                 | LaunchEvent::Ended { .. }
                 | LaunchEvent::Entered { .. }

@@ -8,6 +8,7 @@ use kapi_launch::paths::SandboxPaths;
 use kapi_launch::record::LaunchState;
 use kapi_run::spending::usd;
 
+use crate::commands::budget::launch::no_option;
 use crate::commands::resume::Args;
 use crate::context::Context;
 use crate::error::Error;
@@ -29,7 +30,9 @@ pub(super) fn resume(
         return Err(Error::new(Exit::Busy, text)
             .with_hint(format!("follow it with `kapi log launch/{id} -f`.")));
     }
-    let history = log::history(location).map_err(|error| Error::launch(&error))?;
+    let history = log::at(location)
+        .history()
+        .map_err(|error| Error::launch(&error))?;
     let LaunchHistory {
         sandbox: Some(sandbox),
         request: Some(request),
@@ -79,8 +82,7 @@ fn refuse_options(args: &Args, raise: &Raise) -> Result<(), Error> {
         ("--wall", raise.wall_ms > 0),
     ];
     match refused.iter().find(|(_, is_set)| *is_set) {
-        Some((name, _)) => Err(Error::usage(format!("a launch has no `{name}`"))
-            .with_hint("omit it; `--tokens` and `--usd` raise the limits of a launch.")),
+        Some((name, _)) => Err(no_option(name)),
         None => Ok(()),
     }
 }

@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 
-use kapi_launch::context::LaunchHandlers;
+use kapi_launch::context::{LaunchHandlers, never_stopped};
 use kapi_launch::enter;
 use kapi_launch::enter::ProgramConsole;
 use kapi_machine::watch::{Activity, unlimited};
@@ -64,6 +64,7 @@ fn attend(context: &Context, meant: &LaunchArgs, command: &[OsString]) -> Result
     let mapping = Mapping::built_in();
     let stage = LaunchHandlers {
         room: &unlimited,
+        stopped: &never_stopped,
         clock: &context.clock,
         cancel: &interrupts.cancel(),
         notice: &notice,

@@ -55,7 +55,7 @@ pub(crate) fn show(context: &Context, location: &SandboxPaths) -> Result<Exit, E
     context.require_human("access sandboxes from outside")?;
     end_abandoned(context, location)?;
     let known = look::known(location).map_err(|error| Error::launch(&error))?;
-    let history = log::history(location).unwrap_or_else(|error| {
+    let history = log::at(location).history().unwrap_or_else(|error| {
         context
             .ui
             .say(&format!("warning: failed to {}.", error.message));

@@ -86,7 +86,7 @@ fn row(standing: LaunchStanding, files: &BTreeMap<(String, String), StatusFile>)
     let project = record.project.file_name().unwrap_or_default();
     let key = (project.to_string_lossy().into_owned(), record.id.clone());
     let file = files.get(&key).filter(|_| need == LaunchNeed::Running);
-    let (request, fault) = match log::history(&location) {
+    let (request, fault) = match log::at(&location).history() {
         Ok(history) => (history.request, None),
         Err(error) => (None, Some(error.message)),
     };

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::manifest::Manifest;
-use kapi_launch::context::LaunchHandlers;
+use kapi_launch::context::{LaunchHandlers, never_stopped};
 use kapi_launch::error::LaunchError;
 use kapi_launch::paths::SandboxId;
 use kapi_launch::plan::{Conduct, LaunchPlan, ModeChoice};
@@ -88,6 +88,7 @@ fn ask(
     let mapping = Mapping::built_in();
     let stage = LaunchHandlers {
         room: &unlimited,
+        stopped: &never_stopped,
         clock: &context.clock,
         cancel: &interrupts.cancel(),
         notice: &|_: Activity| {},
