@@ -48,8 +48,8 @@ usage: cargo xtask <command>
                     sizes of the repositories; --only sandbox,tree,…: some tables, printed)
   sim --seeds N     crash everywhere, with the first N seeds (--seed N for one of them,
                     --pairs N for one of them with every pair of crashes;
-                    --workflows N instead: an interview and builds, crashed at one disk
-                    operation in N)
+                    --workflows N or --launches N instead: an interview and builds, or the
+                    launches of a sandbox, crashed at one disk operation in N)
   books             what is booked against what a model server really served, with everything
                     that goes wrong between them (--seeds N, 300 unless given; --seed N)
   storm             processes that submit tasks, work on them and are killed, judged by the log

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context as _, bail};
+use kapi_testkit::launch_sim;
+use kapi_testkit::launch_sim::LaunchTally;
 use kapi_testkit::sim::{Effort, SimOptions, SimTally, simulate};
 use kapi_testkit::workflow_sim::kinds::every_kind;
 use kapi_testkit::workflow_sim::{FailureModes, WorkflowTally, crash_everywhere};
@@ -14,7 +16,7 @@ use crate::output::say;
 use crate::tool::ToolCommand;
 
 /// What can be asked for.
-const OPTIONS: &str = "`--seeds N`, `--seed N`, `--pairs N` or `--workflows N`";
+const OPTIONS: &str = "`--seeds N`, `--seed N`, `--pairs N`, `--workflows N` or `--launches N`";
 /// Every crash that comes first, each followed by one more during the recovery.
 const FIRST: SimOptions = SimOptions {
     effort: Effort::EveryFirst,
@@ -27,7 +29,8 @@ const PAIRS: SimOptions = SimOptions {
 };
 
 /// Simulates what the words ask for: `--seeds N`, `--seed N`, `--pairs N` for a seed with every pair
-/// of crashes, or `--workflows N` for workflows that are cut off at one disk operation in N.
+/// of crashes, or `--workflows N` and `--launches N` for workflows and launches that are cut off at one
+/// disk operation in N.
 ///
 /// # Errors
 /// When an oracle complains, naming the seed; or when the words cannot be read.
@@ -41,6 +44,9 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
         .with_context(|| format!("read {number:?} as a number"))?;
     if option == "--workflows" {
         return workflows(root, number);
+    }
+    if option == "--launches" {
+        return launches(root, number);
     }
     let (seeds, options, again) = match option {
         "--seeds" => (0..number, FIRST, "--seed"),
@@ -92,6 +98,29 @@ fn workflows(root: &Path, one_in: u64) -> anyhow::Result<()> {
         kinds.len(),
         every_kind().len(),
         kinds.into_iter().collect::<Vec<_>>().join(", ")
+    ));
+    Ok(())
+}
+
+/// Lets the power fail under the launches of a sandbox, in each of four ways.
+fn launches(root: &Path, one_in: u64) -> anyhow::Result<()> {
+    if cfg!(debug_assertions) {
+        return released(root, &["--launches", &one_in.to_string()]);
+    }
+    let started = Instant::now();
+    let tally = launch_sim::crash_everywhere(one_in, None).context("keep the promises")?;
+    let seconds = started.elapsed().as_secs_f64();
+    let LaunchTally {
+        cases,
+        crashes,
+        ops,
+        kinds,
+    } = tally;
+    say(&format!(
+        "{cases} cases with {crashes} crashes of a story of {ops} operations in {seconds:.1} s: every \
+         promise kept. The story has {} of {} kinds of events.",
+        kinds.len(),
+        launch_sim::KINDS.len(),
     ));
     Ok(())
 }

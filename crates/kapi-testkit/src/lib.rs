@@ -10,6 +10,7 @@ pub mod crash;
 pub mod keeping;
 pub mod kernel_sim;
 pub mod launch_schedule;
+pub mod launch_sim;
 pub mod mixed_bag;
 pub mod model_server;
 pub mod npm_project;

@@ -19,6 +19,7 @@ mod kernel_crash;
 mod kernel_goals;
 mod kernel_leader;
 mod kernel_worker;
+mod launch_crash;
 mod loading;
 mod not_derived;
 mod preferences;
