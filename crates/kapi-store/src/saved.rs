@@ -10,7 +10,7 @@ use crate::codec::LogPosition;
 use crate::hash::sha256_hex;
 
 /// The layout of `state.json`, raised whenever the fold or its shape changes.
-pub const STATE_VERSION: u32 = 1;
+pub const STATE_VERSION: u32 = 2;
 
 /// A fold and its position in the log.
 #[derive(Debug, Clone)]

@@ -90,7 +90,7 @@ fn a_fold_that_cannot_be_read_is_done_without() {
     let damage: [fn(&mut Vec<u8>); 5] = [
         Vec::clear,
         |bytes| bytes.truncate(40),
-        |bytes| replace(bytes, "{\"v\":1", "{\"v\":99"),
+        |bytes| replace(bytes, "{\"v\":2", "{\"v\":99"),
         // Another state of the same length.
         |bytes| replace(bytes, "\"events\":2", "\"events\":3"),
         |bytes| bytes.fill(0),

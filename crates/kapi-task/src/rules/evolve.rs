@@ -11,7 +11,7 @@ use crate::rules::event::{KernelEvent, RetryCause};
 use crate::rules::request::KernelRequest;
 use crate::rules::state::{KernelState, KeyEntry, LastRun, LastSkip, LeaderRecord, TaskTotals};
 use crate::rules::task::{
-    AttemptReport, End, KernelTask, Lease, LoopPhase, PhaseRecord, PhaseStatus,
+    AttemptReport, End, FailureKind, KernelTask, Lease, LoopPhase, PhaseRecord, PhaseStatus,
 };
 
 /// Requests after which keys that have run out are forgotten.
@@ -292,7 +292,7 @@ fn ended(kernel: &mut KernelState, id: KernelTaskId, report: &AttemptReport, at_
             was_skipped,
             commit: report.work.commit.clone(),
         });
-        if !was_skipped {
+        if has_worked(&task, &report.end) {
             state.worked_at_ms = Some(at_ms);
         }
         if report.handoff.is_some() {
@@ -303,6 +303,21 @@ fn ended(kernel: &mut KernelState, id: KernelTaskId, report: &AttemptReport, at_
         }
     }
     kernel.ended.insert(id, task);
+}
+
+/// Tells whether a run has worked on anything: one that had nothing to do, or whose agent could not be
+/// started, has not.
+fn has_worked(run: &KernelTask, end: &End) -> bool {
+    let was_agents = |record: &PhaseRecord| {
+        record.phase == LoopPhase::Execute && record.status == PhaseStatus::Ok
+    };
+    match end {
+        End::Skipped { .. } => false,
+        End::Failed(failure) if failure.kind == FailureKind::NotLaunched => {
+            run.phases.iter().any(was_agents)
+        }
+        End::Completed | End::Failed(_) | End::Cancelled => true,
+    }
 }
 
 /// Tells whether a run was asked for by hand. What an instant or a delivery triggers, it triggers once.

@@ -79,7 +79,7 @@ pub struct LoopState {
     /// Its last run that has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_run: Option<LastRun>,
-    /// When its last run ended whose condition held: its cooldown begins there.
+    /// When its last run ended that worked on something: its cooldown begins there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worked_at_ms: Option<i64>,
     /// The last time it did not run.

@@ -212,7 +212,7 @@ fn a_goal() {
     bf4388d1ee4f 2:events.jsonl
     e3b0c44298fc 2:lock
     92176a13888b 2:snapshot.json
-    5d7b0d356ac6 2:state.json
+    ec92df9e400b 2:state.json
     00e90bc25028 1:inventory.json
     e3b0c44298fc 1:lock
     ");
@@ -279,7 +279,7 @@ fn a_workflow() {
     fc206f332b30 2:snapshot.json
     16627e121426 2:spec.edited.md
     c466d4b737fa 2:spec.md
-    d9c53becf81c 2:state.json
+    dcbc67221f29 2:state.json
     ");
 }
 
@@ -365,7 +365,7 @@ fn tasks() {
     d961f876fd35 0:events.jsonl
     9daa933903ff 1:000000.jsonl
     e3b0c44298fc 0:lock
-    12339b6ba05f 0:state.json
+    7ac18d314ae6 0:state.json
     e3b0c44298fc 2:0001.lock
     ");
 }
@@ -406,7 +406,7 @@ fn a_ledger() {
     6c0349038737 0:events.jsonl
     e3b0c44298fc 1:0001.lock
     e3b0c44298fc 0:lock
-    446850fcef91 0:state.json
+    a34b880a35b6 0:state.json
     ");
 }
 
@@ -454,7 +454,7 @@ fn preferences_and_what_was_pruned() {
     2 x lock 1:lock, append 1:events.jsonl, sync 1:events.jsonl, sync /person/pruned, sync /person
     d0286af3d2f8 0:events.jsonl
     e3b0c44298fc 0:lock
-    c936ebdac90d 0:state.json
+    b2b396a3b3c2 0:state.json
     91a4c52ad530 1:events.jsonl
     e3b0c44298fc 1:lock
     ");

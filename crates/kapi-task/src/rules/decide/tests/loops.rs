@@ -245,6 +245,31 @@ fn a_loop_rests_after_its_run_and_no_longer() {
 }
 
 #[test]
+fn a_run_that_could_not_start_begins_no_cooldown() {
+    let mut test_kernel = TestKernel::new();
+    let mut look = definition("look");
+    look.cooldown_ms = 300_000;
+    asked(&mut test_kernel, look.clone(), manual());
+    let hold = test_kernel.start("worker 1");
+    test_kernel
+        .finish(hold, failed(FailureKind::NotLaunched))
+        .unwrap();
+    assert_eq!(
+        asked(&mut test_kernel, look.clone(), manual()),
+        KernelReply::Submitted(KernelTaskId::new(2))
+    );
+    // One that worked and failed begins one.
+    let hold = test_kernel.start("worker 1");
+    test_kernel
+        .finish(hold, failed(FailureKind::Agent))
+        .unwrap();
+    assert_eq!(
+        asked(&mut test_kernel, look, manual()),
+        skipped("cooldown active")
+    );
+}
+
+#[test]
 fn a_loop_that_is_off_runs_for_a_person_alone_and_catches_up_on_nothing() {
     let mut test_kernel = TestKernel::new();
     let name = loop_name("look");
