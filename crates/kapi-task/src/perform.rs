@@ -118,7 +118,7 @@ impl Performer<'_> {
             return (self.drive_goal)(self, task, wanted, handle);
         }
         if let Err(lack) = travel::arrive(self, task) {
-            return set_back(handle, lack);
+            return put_back(handle, lack);
         }
         let runs_agent =
             resume::executed(task).is_none() && !resume::is_unrecorded(self, task, handle);
@@ -143,7 +143,7 @@ impl Performer<'_> {
             leavings::tell(&mut report, &text);
         }
         if let Err(lack) = self.record_runs(task, handle, &report.work) {
-            return set_back(handle, lack);
+            return put_back(handle, lack);
         }
         if report.end == End::Cancelled {
             return report;
@@ -152,7 +152,7 @@ impl Performer<'_> {
         match travel::depart(self, task, commit) {
             Ok(()) => report,
             // Its work stays on its branch here.
-            Err(lack) => set_back(handle, lack),
+            Err(lack) => put_back(handle, lack),
         }
     }
 
@@ -266,7 +266,7 @@ impl Performer<'_> {
         }
         // The phase after this one may be another machine's.
         if let Err(lack) = travel::depart(self, task, report.work.commit.as_deref()) {
-            handle.set_back(lack);
+            handle.put_back(lack);
             return Err(End::Cancelled);
         }
         let n_files = counted(report.work.n_files, "file");
@@ -367,8 +367,8 @@ pub fn transcript(sandboxes: &Sandboxes, project_key: &str, run: &str) -> Option
 }
 
 /// Leaves a task to whoever can work on it, or to later.
-fn set_back(handle: &LeaseHandle<'_>, lack: String) -> AttemptReport {
-    handle.set_back(lack);
+fn put_back(handle: &LeaseHandle<'_>, lack: String) -> AttemptReport {
+    handle.put_back(lack);
     AttemptReport::of(End::Cancelled)
 }
 

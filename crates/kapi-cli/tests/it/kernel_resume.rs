@@ -151,7 +151,7 @@ fn what_an_interrupted_agent_had_done_is_kept_and_its_task_has_one_branch() {
     first.signal(Signal::INT);
     assert_eq!(first.finish().code, 130);
     let waiting = env.json(&["show", "task_1"]);
-    let why = waiting["setback"].as_str().unwrap();
+    let why = waiting["retry_cause"].as_str().unwrap();
     assert!(
         why.contains("its work so far (1 file) is on branch kapi/task_1"),
         "{waiting:#}"

@@ -211,7 +211,7 @@ fn ended(
     };
     let over = attempt.allowance.meter.over();
     let over = over.map(|over| format!("the budget is spent: {over}"));
-    let end = end(
+    let mut end = end(
         limit_ms,
         deadline,
         &how,
@@ -219,6 +219,10 @@ fn ended(
     );
     if end == End::Cancelled && !attempt.handle.cancel().is_raised() {
         return ending::failed(FailureKind::Agent, "the agent was interrupted");
+    }
+    if let End::Failed(failure) = &mut end {
+        let error = launched.error.as_ref();
+        failure.hint = error.and_then(|error| error.hint.clone());
     }
     end
 }
@@ -304,6 +308,7 @@ fn end(deadline_ms: u64, deadline: Deadline, how: &LaunchEnd<'_>, over: Option<S
         End::Failed(AttemptFailure {
             kind,
             message,
+            hint: None,
             exit_code,
         })
     };

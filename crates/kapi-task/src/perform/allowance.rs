@@ -129,6 +129,7 @@ impl Allowance<'_> {
         Some(End::Failed(AttemptFailure {
             kind: FailureKind::BudgetSpent,
             message: format!("the budget is spent: {why}{under_way}"),
+            hint: None,
             exit_code,
         }))
     }

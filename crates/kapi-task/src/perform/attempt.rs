@@ -3,6 +3,7 @@
 //! What everything that asks a model for it goes through: booked under the task's name, held by the
 //! caps on spending.
 
+use kapi_core::failure::Failure;
 use kapi_launch::error::LaunchError;
 use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_run::spending::metering::Metering;
@@ -50,7 +51,7 @@ impl TaskAttempt<'_> {
         match self.allowance.paused(wait) {
             Ok(Some(metering)) => Ok(metering),
             Ok(None) => Err(self.allowance.spent().unwrap_or(End::Cancelled)),
-            Err(stopped) => Err(ending::not_launched(stopped.text())),
+            Err(stopped) => Err(ending::refused(&stopped.failure())),
         }
     }
 
@@ -62,11 +63,9 @@ impl TaskAttempt<'_> {
         if let Some(end) = self.allowance.spent() {
             return end;
         }
-        let hint = error.hint.as_ref().map(|hint| format!(" Hint: {hint}"));
-        ending::not_launched(format!(
-            "failed to {}{}",
-            error.message,
-            hint.unwrap_or_default()
-        ))
+        ending::refused(&Failure {
+            message: error.message.clone(),
+            hint: error.hint.clone(),
+        })
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Only data.
 
+use kapi_core::failure::Failure;
+
 use crate::rules::task::{AttemptFailure, End, FailureKind};
 
 /// Returns a bad end.
@@ -9,6 +11,7 @@ pub fn failed(kind: FailureKind, message: impl Into<String>) -> End {
     End::Failed(AttemptFailure {
         kind,
         message: message.into(),
+        hint: None,
         exit_code: None,
     })
 }
@@ -28,12 +31,22 @@ pub(super) fn denied(message: impl Into<String>) -> End {
     failed(FailureKind::PolicyDenied, message)
 }
 
+/// Returns the end of what could not be launched, with what to do about it.
+pub(super) fn not_launched_but(message: impl Into<String>, hint: impl Into<String>) -> End {
+    End::Failed(AttemptFailure {
+        kind: FailureKind::NotLaunched,
+        message: message.into(),
+        hint: Some(hint.into()),
+        exit_code: None,
+    })
+}
+
 /// Returns the end of what the world refused.
-pub fn refused(failure: &kapi_core::failure::Failure) -> End {
-    let hint = failure.hint.as_deref().map(|hint| format!(" Hint: {hint}"));
-    not_launched(format!(
-        "failed to {}{}",
-        failure.message,
-        hint.unwrap_or_default()
-    ))
+pub fn refused(failure: &Failure) -> End {
+    End::Failed(AttemptFailure {
+        kind: FailureKind::NotLaunched,
+        message: format!("failed to {}", failure.message),
+        hint: failure.hint.clone(),
+        exit_code: None,
+    })
 }

@@ -311,7 +311,7 @@ impl LoopExecution<'_> {
         let mut work = ran.work;
         // The phases after this one may be another machine's.
         if let Err(lack) = travel::depart(self.performer, self.task, work.commit.as_deref()) {
-            self.handle.set_back(lack);
+            self.handle.put_back(lack);
             return Err(End::Cancelled);
         }
         // Where nothing was changed, what it looked at is what the next run compares with.

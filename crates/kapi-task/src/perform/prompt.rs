@@ -1,5 +1,5 @@
-//! What an agent is told: how to do well, what holds for this run, lessons, the setback of the
-//! attempt before, and its task.
+//! What an agent is told: how to do well, what holds for this run, lessons, why the
+//! attempt before did not finish, and its task.
 //!
 //! What others wrote stands in fences. Nothing here is relied on: what holds is held by the sandbox.
 
@@ -18,7 +18,7 @@ use crate::rules::guardrail::Domain;
 use crate::rules::guardrail::choose::{LOOP_COUNT_MAX, LessonQuery, QueriedDomain, TASK_COUNT_MAX};
 use crate::rules::task::{End, KernelTask};
 
-/// Bytes of a setback that the next attempt is told.
+/// Bytes of why an attempt is tried again that the next one is told.
 const RETRY_CAUSE_BYTES_MAX: usize = 2_000;
 
 /// What an agent is told beside what is known of its run.

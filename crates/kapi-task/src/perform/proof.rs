@@ -30,7 +30,7 @@ use kapi_sys::clock::monotonic_ms;
 
 use super::Performer;
 use super::attempt::TaskAttempt;
-use super::ending::{eval_failed, not_launched, refused};
+use super::ending::{eval_failed, not_launched, not_launched_but, refused};
 use crate::rules;
 use crate::rules::request::KernelRequest;
 use crate::rules::task::End;
@@ -144,10 +144,13 @@ impl<'a> TaskProver<'a> {
         match baseline::obstacle(&report) {
             None if report.runs.iter().any(was_cut_short) => Ok(None),
             None => Ok(Some(report)),
-            Some(obstacle) => Err(not_launched(format!(
-                "`{}` cannot run in the sandbox: {}. {}",
-                obstacle.command, obstacle.reason, obstacle.remedy
-            ))),
+            Some(obstacle) => Err(not_launched_but(
+                format!(
+                    "`{}` cannot run in the sandbox: {}",
+                    obstacle.command, obstacle.reason
+                ),
+                obstacle.remedy,
+            )),
         }
     }
 

@@ -71,11 +71,14 @@ pub(super) fn resolve(performer: &Performer<'_>, task: &KernelTask) -> Result<Se
     let level = performer.setting.level;
     let there = || asking::default_agent(&performer.grants, level).map(str::to_owned);
     let Some(backend) = backend.or_else(there) else {
-        return Err(not_launched(format!(
-            "failed to find an agent for {}: the request, the profile and the configuration name \
-             none, and none can start here; `kapi doctor --agents` shows what each needs",
-            profile.name
-        )));
+        return Err(ending::not_launched_but(
+            format!(
+                "failed to find an agent for {}: the request, the profile and the configuration name \
+                 none, and none can start here",
+                profile.name
+            ),
+            "`kapi doctor --agents` shows what each needs.",
+        ));
     };
     let kind =
         AgentKind::parse(&backend).map_err(|error| ending::refused(&failure::agent(&error)))?;

@@ -65,7 +65,7 @@ pub struct LeaseLost;
 
 enum WorkerMessage {
     Used(KernelTaskId, Usage),
-    SetBack(KernelTaskId, String),
+    PutBack(KernelTaskId, String),
     Asked(Box<WorkerRequest>),
     Ended(KernelTaskId, Box<AttemptReport>),
 }
@@ -98,8 +98,8 @@ impl LeaseHandle<'_> {
 
     /// Says why nothing can be done for the task here at present. An attempt that ends as cancelled
     /// after it is given back, and tried again after a while.
-    pub fn set_back(&self, why: String) {
-        self.say(WorkerMessage::SetBack(self.hold.task, why));
+    pub fn put_back(&self, why: String) {
+        self.say(WorkerMessage::PutBack(self.hold.task, why));
     }
 
     /// Records that a phase of a loop's run is over.
@@ -292,7 +292,7 @@ impl<'scope, 'env> KernelWorker<'scope, 'env> {
                     job.usage.add(&usage);
                 }
             }
-            WorkerMessage::SetBack(task, why) => {
+            WorkerMessage::PutBack(task, why) => {
                 if let Some(job) = self.jobs.get_mut(&task) {
                     job.retry_cause = Some(why);
                 }
@@ -482,6 +482,7 @@ const fn not_launched(message: String) -> End {
     End::Failed(AttemptFailure {
         kind: FailureKind::NotLaunched,
         message,
+        hint: None,
         exit_code: None,
     })
 }

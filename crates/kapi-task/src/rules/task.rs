@@ -72,8 +72,7 @@ pub struct KernelTask {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelling: Option<String>,
     /// Why the attempt before did not come to an end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "setback")]
+    #[serde(default, alias = "setback", skip_serializing_if = "Option::is_none")]
     pub retry_cause: Option<String>,
     /// The phases that are over, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -307,6 +306,9 @@ pub struct AttemptFailure {
     pub kind: FailureKind,
     /// What happened, as a sentence for people.
     pub message: String,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
     /// The agent's exit code, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
@@ -337,6 +339,22 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
+    /// Returns the kind as it stands in the log and in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::TimedOut => "timed_out",
+            Self::BudgetSpent => "budget_spent",
+            Self::EvalFailed => "eval_failed",
+            Self::PolicyDenied => "policy_denied",
+            Self::NotLaunched => "not_launched",
+            Self::Provider => "provider",
+            Self::Lost => "lost",
+            Self::GoalRests => "goal_rests",
+        }
+    }
+
     /// Tells whether the same again may come to another end.
     #[must_use]
     pub const fn is_worth_a_retry(self) -> bool {

@@ -229,7 +229,7 @@ fn what_cannot_be_done_here_at_present_goes_back_with_the_reason_and_rests() {
     let waker = Bell::default();
     let ring = || waker.ring();
     let perform = |_: &KernelTask, handle: &LeaseHandle<'_>| {
-        handle.set_back("commit 1 is not here".to_owned());
+        handle.put_back("commit 1 is not here".to_owned());
         AttemptReport::of(End::Cancelled)
     };
     thread::scope(|scope| {

@@ -87,6 +87,19 @@ fn an_unknown_profile_is_not_replaced_by_another() {
 }
 
 #[test]
+fn what_to_do_about_a_failure_is_apart_from_what_happened() {
+    let machine = Machine::new();
+    let mut ask = shell("echo no");
+    ask.verify = vec!["no-such-program".to_owned()];
+    let task = machine.run(&ask);
+    let failure = failure(&task);
+    assert_eq!(failure.kind, FailureKind::NotLaunched);
+    assert!(failure.message.contains("cannot run"), "{failure:?}");
+    let hint = failure.hint.as_deref().unwrap();
+    assert!(!failure.message.contains(hint), "{failure:?}");
+}
+
+#[test]
 fn a_failed_agent_keeps_its_work_and_its_next_attempt_hears_of_it() {
     let machine = Machine::new();
     let mut ask = shell("echo half > answer.txt; exit 7");

@@ -41,6 +41,8 @@ pub struct KernelTaskView {
     pub waits: Option<String>,
     /// The kind of failure.
     pub error_kind: Option<FailureKind>,
+    /// What to do about what went wrong.
+    pub hint: Option<String>,
     /// The agent's exit code, where it failed with one.
     pub exit_code: Option<i32>,
     /// Why there was nothing to do, where a loop's condition did not hold.
@@ -62,7 +64,6 @@ pub struct KernelTaskView {
     /// Attempts that failed and were followed by another.
     pub retries: u32,
     /// Why the attempt before did not come to an end.
-    #[serde(rename = "setback")]
     pub retry_cause: Option<String>,
     /// The phase it is in, while it has one.
     pub phase: Option<&'static str>,
@@ -232,6 +233,7 @@ impl KernelTaskView {
             state: task.state.to_string(),
             waits,
             error_kind: failure.map(|failure| failure.kind),
+            hint: failure.and_then(|failure| failure.hint.clone()),
             exit_code: failure.and_then(|failure| failure.exit_code),
             skipped,
             cancelling: task.cancelling.clone(),

@@ -6,7 +6,9 @@
 use kapi_core::task_id::KernelTaskId;
 use kapi_task::rules::guardrail::{GuardrailEntry, LessonState};
 use kapi_task::rules::state::LoopState;
-use kapi_task::rules::task::{End, KernelTask, LoopPhase, PhaseRecord, PhaseStatus};
+use kapi_task::rules::task::{
+    AttemptFailure, End, KernelTask, LoopPhase, PhaseRecord, PhaseStatus,
+};
 use kapi_task::rules::task_state::KernelTaskState;
 use serde_json::{Value, json};
 
@@ -50,10 +52,18 @@ pub fn status(
         .unwrap_or_default();
     let work = report.map(|report| &report.work);
     let (id, agent, status) = (task.id, &task.request.agent, status_word(task.state));
-    let error = error_of(task);
+    let failure = failure(task);
+    let error = failure.map(|failure| failure.message.as_str());
+    let hint = failure.and_then(|failure| failure.hint.as_deref());
     let mut lines = vec![format!("ID: {id}\nStatus: {status}\nAgent: @{agent}")];
     let branch = work.and_then(|work| work.branch.as_deref());
-    for (name, said) in [("Waits", waits), ("Branch", branch), ("Error", error)] {
+    let said = [
+        ("Waits", waits),
+        ("Branch", branch),
+        ("Error", error),
+        ("Hint", hint),
+    ];
+    for (name, said) in said {
         if let Some(said) = said {
             lines.push(format!("{name}: {}", line(said)));
         }
@@ -82,6 +92,8 @@ pub fn status(
             "cost": task.usage.usd_micros.map(dollars),
         },
         "error": error,
+        "error_kind": failure.map(|failure| failure.kind),
+        "hint": hint,
         "duration": duration_ms(task, now_ms),
         "description": task.request.description,
         "waits": waits,
@@ -278,9 +290,9 @@ pub fn added(entry: &GuardrailEntry, created_at: &str) -> ToolAnswer {
     ToolAnswer::new(text, details)
 }
 
-fn error_of(task: &KernelTask) -> Option<&str> {
+fn failure(task: &KernelTask) -> Option<&AttemptFailure> {
     match &task.report.as_deref()?.end {
-        End::Failed(failure) => Some(failure.message.as_str()),
+        End::Failed(failure) => Some(failure),
         End::Completed | End::Skipped { .. } | End::Cancelled => None,
     }
 }

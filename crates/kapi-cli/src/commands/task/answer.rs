@@ -197,7 +197,11 @@ fn ended(task: &KernelTask) -> Vec<(&'static str, String)> {
     match &report.end {
         End::Completed | End::Cancelled => {}
         End::Skipped { reason } => facts.push(("skipped", reason.clone())),
-        End::Failed(failure) => facts.push(("because", failure.message.clone())),
+        End::Failed(failure) => {
+            facts.push(("error", failure.kind.as_str().replace('_', " ")));
+            facts.push(("because", failure.message.clone()));
+            facts.extend(failure.hint.iter().map(|hint| ("hint", hint.clone())));
+        }
     }
     facts.extend(report.evals.iter().map(|eval| {
         let word = if eval.passed { "passed" } else { "failed" };

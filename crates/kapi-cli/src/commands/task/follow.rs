@@ -68,7 +68,7 @@ impl Follower {
                 "waits": seen.waits,
                 "phase": task.phase().map(LoopPhase::name),
                 "phases": task.phases,
-                "setback": task.retry_cause,
+                "retry_cause": task.retry_cause,
             })),
             Format::Human => self.announce(task, seen.waits.as_deref()),
         }

@@ -163,7 +163,7 @@ fn a_worker_whose_network_is_cut_stops_and_another_takes_over() {
 }
 
 #[test]
-fn a_commit_that_nobody_has_is_a_setback_and_no_loss() {
+fn a_commit_that_nobody_has_delays_the_task_and_is_no_loss() {
     let fleet = Fleet::new(1);
     let works = fleet.machine(&fleet.cluster.address());
     let base = fleet.commit("news.txt");
@@ -171,8 +171,10 @@ fn a_commit_that_nobody_has_is_a_setback_and_no_loss() {
     let objects = log(&fleet).objects();
     objects.remove(&base).unwrap();
     let worker = works.start(&["up"]);
-    let shown = fleet.await_task("a setback", &|shown| shown["setback"].is_string());
-    let why = shown["setback"].as_str().unwrap();
+    let shown = fleet.await_task("the cause of a retry", &|shown| {
+        shown["retry_cause"].is_string()
+    });
+    let why = shown["retry_cause"].as_str().unwrap();
     assert_eq!(
         why,
         format!("commit {base} is not available here, and no machine has offered it")

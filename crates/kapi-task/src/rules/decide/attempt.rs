@@ -213,6 +213,7 @@ fn lost(task: &KernelTask, now_ms: i64) -> KernelEvent {
         let failure = AttemptFailure {
             kind: FailureKind::Lost,
             message: format!("its worker died {} times", task.losses + 1),
+            hint: None,
             exit_code: None,
         };
         return KernelEvent::Ended {

@@ -279,6 +279,7 @@ pub(super) fn failed(kind: FailureKind) -> End {
     End::Failed(AttemptFailure {
         kind,
         message: "It did not work.".to_owned(),
+        hint: None,
         exit_code: Some(1),
     })
 }

@@ -110,6 +110,7 @@ fn finish(hold: Hold, goal: &Goal) -> KernelCommand {
         End::Failed(AttemptFailure {
             kind: FailureKind::GoalRests,
             message: "It rests.".to_owned(),
+            hint: None,
             exit_code: None,
         })
     };

@@ -10,7 +10,7 @@ use super::{
 use crate::rules::command::{Hold, KernelCommand};
 use crate::rules::decide::attempt::LOSSES_MAX;
 use crate::rules::event::{KernelEvent, RetryCause};
-use crate::rules::task::{AttemptReport, End, FailureKind};
+use crate::rules::task::{AttemptReport, End, FailureKind, KernelTask};
 use crate::rules::task_state::KernelTaskState;
 use crate::rules::task_terms::Retry;
 
@@ -114,6 +114,14 @@ fn a_gone_holder_loses_what_it_holds_and_nobody_else_does() {
     assert_eq!(test_kernel.task(second).losses, 0);
     let retry_cause = test_kernel.task(second).retry_cause.as_deref();
     assert_eq!(retry_cause, Some("worker 2 died"));
+    // As it is written, and as it was before.
+    let written = serde_json::to_string(test_kernel.task(second)).unwrap();
+    let earlier = written.replace("\"retry_cause\":", "\"setback\":");
+    assert_ne!(earlier, written);
+    for text in [written, earlier] {
+        let read: KernelTask = serde_json::from_str(&text).unwrap();
+        assert_eq!(&read, test_kernel.task(second));
+    }
 }
 
 #[test]
