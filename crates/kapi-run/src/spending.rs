@@ -79,6 +79,15 @@ impl Spending<'_> {
         self.caps.allows_unpriced || ledger.totals().is_ok_and(is_permitted)
     }
 
+    /// Returns what the books have for one goal, or whatever stands for one, since a time; nothing where
+    /// there are no books that can be read.
+    #[must_use]
+    pub fn used_for(&self, goal: &str, since_ms: i64) -> Option<Usage> {
+        let totals = self.ledger.as_ref()?.totals().ok()?;
+        let used = totals.used_for(&self.project, goal, Day::of_ms(since_ms));
+        Some(used.tokens.usage(used.usd_micros))
+    }
+
     /// Does something within the caps, and books it; also returns what ended it early, if the caps
     /// did. The cancel flag of the watch is raised then.
     ///

@@ -17,6 +17,7 @@ mod prompt;
 mod proof;
 mod resume;
 pub mod ruling;
+mod settle;
 mod setup;
 
 pub mod capacity;
@@ -133,10 +134,12 @@ impl Performer<'_> {
                 handle,
                 allowance,
             };
-            match task.loop_run() {
+            let report = match task.loop_run() {
                 Some(run) => loop_run::perform(self, attempt, run),
                 None => self.single(attempt).unwrap_or_else(AttemptReport::of),
-            }
+            };
+            settle::settle(self, attempt);
+            report
         });
         let after = leavings::after(self, task, handle);
         for text in before.into_iter().chain(after) {

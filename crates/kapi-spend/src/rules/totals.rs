@@ -195,6 +195,39 @@ impl LedgerTotals {
         counted.fold(0, |sum, (_, open)| sum.saturating_add(open.claim()))
     }
 
+    /// Returns what was used for one goal of a project since a day, by turns that have ended or not.
+    #[must_use]
+    pub fn used_for(&self, project: &str, goal: &str, since: Day) -> TurnUsage {
+        let is_its = |account: &Account| account.project == project && account.goal == goal;
+        let days = self.days.range(since..).flat_map(|(_, entries)| entries);
+        let ended = days.filter(|entry| is_its(&entry.account)).map(|entry| {
+            let Sum {
+                tokens,
+                usd_micros,
+                doubt,
+                ..
+            } = entry.sum;
+            TurnUsage {
+                tokens,
+                usd_micros: Some(usd_micros),
+                doubt,
+            }
+        });
+        let open = self.open.values().filter(|open| is_its(&open.account));
+        let open = open.map(|open| open.metered);
+        let mut used = TurnUsage {
+            usd_micros: Some(0),
+            ..TurnUsage::default()
+        };
+        for more in ended.chain(open) {
+            used.tokens.add(&more.tokens);
+            used.doubt.add(&more.doubt);
+            let micros = used.usd_micros.unwrap_or(0);
+            used.usd_micros = Some(micros.saturating_add(more.usd_micros.unwrap_or(0)));
+        }
+        used
+    }
+
     /// Tells whether a person has said for this day that turns may go on.
     #[must_use]
     pub fn is_allowed(&self, question: SpendPermit, day: Day) -> bool {

@@ -25,6 +25,8 @@ pub(super) struct Allowance<'a> {
     pub(super) own: &'a Cancel,
     /// Raised when the attempt is not wanted any more.
     wanted: &'a Cancel,
+    /// What earlier attempts used that counts against the budget.
+    before: Usage,
     time_ms: Option<u64>,
     /// What of the time an earlier worker has used.
     used_ms: u64,
@@ -51,6 +53,7 @@ pub(super) fn within<T>(
         meter: UsageMeter::new(limits, used_before(task), &own, &notify),
         own: &own,
         wanted: handle.cancel(),
+        before: used_before(task),
         time_ms: budget.time_ms,
         used_ms: phases_ms(task),
         began_ms: monotonic_ms(),
@@ -91,6 +94,19 @@ impl Allowance<'_> {
             .saturating_sub(paused)
             .saturating_add(self.used_ms);
         Some(self.time_ms?.saturating_sub(passed))
+    }
+
+    /// Returns what this attempt has told so far.
+    pub(super) fn told(&self) -> Usage {
+        let (used, before) = (self.meter.used(), self.before);
+        Usage {
+            input_tokens: used.input_tokens.saturating_sub(before.input_tokens),
+            output_tokens: used.output_tokens.saturating_sub(before.output_tokens),
+            usd_micros: used
+                .usd_micros
+                .map(|micros| micros.saturating_sub(before.usd_micros.unwrap_or(0))),
+            ..Usage::ZERO
+        }
     }
 
     /// Returns how long something may take that has a limit of its own.

@@ -235,7 +235,7 @@ impl Machine {
         }
     }
 
-    fn grants(&self) -> HostGrants {
+    pub(crate) fn grants(&self) -> HostGrants {
         let mut env: BTreeMap<OsString, OsString> = BTreeMap::new();
         env.insert("PATH".into(), std::env::var_os("PATH").unwrap());
         HostGrants {
@@ -282,7 +282,7 @@ impl Machine {
         all.collect()
     }
 
-    fn submit(
+    pub(crate) fn submit(
         &self,
         queue: &mut Queue<'_>,
         admission: &TaskAdmission<'_>,

@@ -2,8 +2,17 @@
 
 use std::sync::Mutex;
 
-use kapi_machine::watch::Activity;
+use kapi_agent::agent::AgentKind;
+use kapi_core::actor::Actor;
+use kapi_core::usage::Usage;
+use kapi_machine::watch::{Activity, EffectWatch, unlimited};
+use kapi_run::spending::BookedResult;
+use kapi_run::spending::turn::{BookedTurn, TurnKey};
+use kapi_spend::rules::account::ModelRole;
 use kapi_spend::rules::caps::Caps;
+use kapi_sys::cancel::Cancel;
+use kapi_task::rules::command::{Hold, KernelCommand};
+use kapi_task::rules::decide::KernelReply;
 use kapi_task::rules::task::{End, FailureKind};
 use kapi_task::rules::task_state::KernelTaskState;
 use kapi_task::rules::task_terms::TaskBudget;
@@ -58,6 +67,66 @@ fn what_a_task_used_stands_in_the_ledger_of_the_machine() {
         Some(250_000),
         "{totals:?}"
     );
+}
+
+#[test]
+fn what_a_lost_worker_had_not_told_is_taken_from_the_books() {
+    let machine = Machine::new();
+    let used = |input_tokens, usd_micros| Usage {
+        input_tokens,
+        output_tokens: 0,
+        usd_micros: Some(usd_micros),
+        ..Usage::ZERO
+    };
+    let task = machine.work(&|_, _| {}, |queue, admission| {
+        let let_in = machine.submit(queue, admission, &ask(&machine, QUARTER));
+        let claim = KernelCommand::Claim {
+            holder: queue.enlist().unwrap().holder,
+            // Its worker is gone the moment somebody looks.
+            ttl_ms: 0,
+            capacity: machine.terms.capacity(),
+            only: None,
+            reach: None,
+        };
+        let claimed = queue.submit(&Actor::Engine, &claim).unwrap();
+        let KernelReply::Claimed(task, fence) = claimed else {
+            panic!("it was not claimed: {claimed:?}");
+        };
+        let hold = Hold { task, fence };
+        for command in [
+            KernelCommand::Begin(hold),
+            KernelCommand::Beat {
+                hold,
+                ttl_ms: 0,
+                usage: used(20, 200_000),
+            },
+        ] {
+            queue.submit(&Actor::Engine, &command).unwrap();
+        }
+        // The books know what was used after that, too.
+        let key = TurnKey {
+            goal: task.to_string(),
+            effect: format!("attempt-{fence}"),
+        };
+        let kind = AgentKind::parse(&machine.script(QUARTER)).unwrap();
+        let turn = BookedTurn::of_agent(key, &kind, ModelRole::Executor, &machine.grants());
+        let watch = EffectWatch {
+            cancel: &Cancel::new(),
+            notice: &|_| {},
+            room: &unlimited,
+        };
+        let booked = machine.spending().booked(&turn, &watch, |_| BookedResult {
+            rest: used(50, 500_000),
+            has_run: true,
+            value: (),
+        });
+        booked.unwrap();
+        let_in
+    });
+    assert_eq!(task.state, KernelTaskState::Completed, "{task:#?}");
+    assert_eq!(task.losses, 1, "{task:#?}");
+    assert_eq!((task.usage.input_tokens, task.usage.output_tokens), (55, 4));
+    assert_eq!(task.usage.usd_micros, Some(750_000));
 }
 
 #[test]
