@@ -18,6 +18,7 @@ mod output;
 mod peers;
 mod schedules;
 mod sim;
+mod soak;
 mod storm;
 mod tidy;
 mod tool;
@@ -54,7 +55,9 @@ usage: cargo xtask <command>
                     that goes wrong between them (--seeds N, 300 unless given; --seed N)
   storm             processes that submit tasks, work on them and are killed, judged by the log
                     (--tasks N --processes P --kill-every MS --seed S; --crashes: the
-                    power of a simulated disk instead)
+                    power of a simulated disk instead; --minutes N: tasks, loops, launches
+                    and workflows while supervisors and agents are killed, the disk fills up
+                    and the clock jumps)
   schedules         a person who edits, commits, switches and rebases while agents work in launches:
                     what is committed (--seeds N, 1000 unless given; --seed N)
   conformance       write docs/conformance/*.md from their maps (--check: compare them)

@@ -17,6 +17,7 @@ use kapi_testkit::kernel_sim::storm::{
 use kapi_testkit::kernel_sim::{KernelTally, crash_everywhere};
 
 use crate::output::say;
+use crate::soak;
 use crate::tool::ToolCommand;
 
 const PROGRAM: &str = "kapi-testkit-worker";
@@ -40,7 +41,8 @@ const PROCESSES_MAX: u64 = 64;
 
 /// Lets a storm loose: `--tasks N --processes P --kill-every MS --seed S`, on a cluster of three
 /// servers of which one is killed when `--cluster` comes first; or `--crashes`, which lets the power
-/// of a simulated disk fail at every operation instead.
+/// of a simulated disk fail at every operation instead; or `--minutes N --seed S`, which soaks the
+/// whole program.
 ///
 /// # Errors
 /// When the words cannot be read, the program cannot be built, or a promise was broken.
@@ -52,6 +54,11 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
             "{cases} stories of {ops} disk operations: every promise kept."
         ));
         return Ok(());
+    }
+    match words {
+        [soak::WITHIN, words @ ..] => return soak::within(root, words),
+        [soak::MINUTES, ..] => return soak::run(root, words),
+        _ => {}
     }
     let is_cluster = words.first() == Some(&CLUSTER);
     let options = read(words.get(usize::from(is_cluster)..).unwrap_or_default())?;

@@ -22,14 +22,18 @@ impl Clock for SystemClock {
         reason = "this is the one place that reads the clock"
     )]
     fn now_ms(&self) -> i64 {
-        #[cfg(debug_assertions)]
-        if let Some(now_ms) = script::now_ms() {
-            return now_ms;
-        }
         let since = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
-        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+        let now_ms = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+        #[cfg(debug_assertions)]
+        return match script::time() {
+            Some(script::ScriptedTime::Stopped(at_ms)) => at_ms,
+            Some(script::ScriptedTime::Shifted(by_ms)) => now_ms.saturating_add(by_ms),
+            None => now_ms,
+        };
+        #[cfg(not(debug_assertions))]
+        now_ms
     }
 }
 
@@ -55,8 +59,8 @@ impl Clock for StepClock {
 #[must_use]
 pub fn monotonic_ms() -> u64 {
     #[cfg(debug_assertions)]
-    if let Some(now_ms) = script::now_ms() {
-        return u64::try_from(now_ms).unwrap_or_default();
+    if let Some(script::ScriptedTime::Stopped(at_ms)) = script::time() {
+        return u64::try_from(at_ms).unwrap_or_default();
     }
     static START: OnceLock<Instant> = OnceLock::new();
     let elapsed = START.get_or_init(Instant::now).elapsed();
@@ -70,13 +74,28 @@ mod script {
     use std::sync::OnceLock;
     use std::{env, fs};
 
-    /// Names a file with milliseconds since the Unix epoch, which is read each time.
+    /// Names a file, which is read each time: with milliseconds since the Unix epoch, or with a sign
+    /// before what is added to the time of day.
     const VARIABLE: &str = "KAPI_TEST_CLOCK";
 
-    /// Returns the time of the file, where there is one.
-    pub(super) fn now_ms() -> Option<i64> {
+    /// What the file says.
+    pub(super) enum ScriptedTime {
+        /// It is this time, and stays so.
+        Stopped(i64),
+        /// The time of day is off by so many milliseconds, and goes on.
+        Shifted(i64),
+    }
+
+    /// Returns what the file says, where there is one.
+    pub(super) fn time() -> Option<ScriptedTime> {
         static FILE: OnceLock<Option<PathBuf>> = OnceLock::new();
         let file = FILE.get_or_init(|| env::var_os(VARIABLE).map(PathBuf::from));
-        fs::read_to_string(file.as_ref()?).ok()?.trim().parse().ok()
+        let text = fs::read_to_string(file.as_ref()?).ok()?;
+        let number = text.trim().parse().ok()?;
+        Some(if text.starts_with(['+', '-']) {
+            ScriptedTime::Shifted(number)
+        } else {
+            ScriptedTime::Stopped(number)
+        })
     }
 }

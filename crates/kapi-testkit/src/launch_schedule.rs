@@ -4,7 +4,7 @@
 //! The oracle knows neither bases nor layers: the commit of a launch must hold the files that its
 //! branch began with and the agent's own edits, and nothing else. Runs the real program.
 
-mod model;
+pub(crate) mod model;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

@@ -21,4 +21,5 @@ pub mod sim_mistake;
 pub mod sim_scenario;
 pub mod sim_tree;
 pub mod sim_world;
+pub mod soak;
 pub mod workflow_sim;

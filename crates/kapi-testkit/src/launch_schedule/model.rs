@@ -24,15 +24,15 @@ pub(super) enum Edit {
 
 /// Draws by lot; the same numbers for the same seed.
 #[derive(Debug)]
-pub(super) struct Generator(u64);
+pub(crate) struct Generator(u64);
 
 impl Generator {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
     /// Returns a number below `n`.
-    pub(super) fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
