@@ -98,6 +98,8 @@ mod repositories;
 mod sandboxes;
 mod schemas;
 mod service;
+mod session_goals;
+mod session_host;
 mod setup;
 mod spec_consent;
 mod spec_journey;
