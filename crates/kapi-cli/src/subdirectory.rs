@@ -19,9 +19,14 @@ impl Subdirectory {
         Self(below.unwrap_or_default().to_owned())
     }
 
+    /// Returns the line that runs a command in it, from the top.
+    pub(crate) fn command(&self, typed: &str) -> String {
+        run_in(&self.0, typed)
+    }
+
     /// Returns the lines that run commands in it, from the top.
     pub(crate) fn commands(&self, typed: &[String]) -> Vec<String> {
-        let lines = typed.iter().map(|command| run_in(&self.0, command));
+        let lines = typed.iter().map(|command| self.command(command));
         lines.collect()
     }
 

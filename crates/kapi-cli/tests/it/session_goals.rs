@@ -80,6 +80,23 @@ fn tools_of_a_contract_that_nobody_approved_are_refused() {
 }
 
 #[test]
+fn what_is_drafted_in_a_subdirectory_is_run_there() {
+    let env = Environment::new();
+    let below = env.repository().join("apps/my web");
+    write(&below.join("answer.txt"), "wrong\n");
+    let script = env.read("test.sh");
+    write(&below.join("test.sh"), script);
+    env.git(&["rm", "--quiet", "test.sh", "answer.txt"]);
+    env.commit_all("everything is below");
+    let mut session = Session::start(&env, &below);
+    let shown = session.set_up(&json!({}));
+    assert!(shown.contains("cd 'apps/my web' && sh test.sh"), "{shown}");
+    let next = session.claims(|_| write(&below.join("answer.txt"), "42\n"));
+    done(&mut session, next);
+    session.hangs_up();
+}
+
+#[test]
 fn a_linked_worktree_has_its_own_work_proved() {
     let env = Environment::new();
     let linked = env.root().join("linked tree");

@@ -7,13 +7,14 @@ use kapi_goal::rules::state::Goal;
 use kapi_goal::tools::GoalTool;
 use kapi_goal::tools::answer::is_refusal;
 use kapi_wire::rpc::{DialogView, RpcNotice, ToolPermission, ToolReply, ToolUse};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::commands::rpc::attached::AttachedGoal;
 use crate::commands::rpc::dialog::{self, PendingDialog, ToolConsent};
 use crate::commands::rpc::host::{Host, TURN_WAIT};
 use crate::commands::rpc::view;
 use crate::error::Error;
+use crate::subdirectory::Subdirectory;
 
 /// Decides whether a tool may run. Whatever goes wrong is a no.
 pub(super) fn ask(host: &Host<'_>, used: &ToolUse) -> ToolPermission {
@@ -129,7 +130,10 @@ pub(super) fn call(host: &Host<'_>, used: &ToolUse) -> Result<ToolReply, Error> 
     let goal = attached.goal()?;
     let effect = awaited.or_else(|| goal.in_flight.as_ref().map(|it| it.effect.clone()));
     let run = effect.map_or_else(|| "no turn".to_owned(), |effect| goal.run_name(&effect));
-    let input = used.input.clone();
+    let mut input = used.input.clone();
+    if used.tool == GoalTool::Set.name() {
+        say_from_top(host, &attached, &mut input);
+    }
     let mut answer = call_tool(&attached.real, &attached.id, &run, &used.tool, input);
     if let Ok(goal) = attached.goal() {
         if used.tool == GoalTool::Set.name() && goal.is_driven() {
@@ -147,4 +151,16 @@ pub(super) fn call(host: &Host<'_>, used: &ToolUse) -> Result<ToolReply, Error> 
         text: answer.to_string(),
         refused,
     })
+}
+
+/// Has the command of a draft run where the session is, which is where its model tried it.
+fn say_from_top(host: &Host<'_>, attached: &AttachedGoal<'_>, draft: &mut Value) {
+    let Some(Value::String(command)) = draft.get_mut("verifyCommand") else {
+        return;
+    };
+    if command.trim().is_empty() {
+        return;
+    }
+    let here = Subdirectory::of(&host.context.cwd, attached.project.layout.root());
+    *command = here.command(command.trim());
 }
