@@ -188,6 +188,31 @@ fn two_sessions_in_one_checkout_do_not_take_each_other_s_goal() {
 }
 
 #[test]
+fn a_checkout_that_was_switched_to_other_work_is_not_taken_for_the_goal_s() {
+    let env = Environment::new();
+    env.git(&["branch", "other", "HEAD"]);
+    env.write("mine.txt", "mine\n");
+    env.commit_all("on main alone");
+    let mut session = begun(&env);
+    let next = session.claims(|_| {
+        env.git(&["switch", "--quiet", "other"]);
+        env.write("answer.txt", "42\n");
+    });
+    let Next::Rest(rest) = next else {
+        panic!("{next:?}")
+    };
+    let told = text(&rest);
+    assert!(told.contains("HEAD"), "{told}");
+    assert_eq!(env.json(&["show", "1"])["status"], "blocked");
+    // Back where it was, it goes on.
+    env.git(&["switch", "--quiet", "main"]);
+    session.types("resume");
+    let next = session.next();
+    done(&mut session, next);
+    session.hangs_up();
+}
+
+#[test]
 fn commits_of_the_work_itself_do_no_harm() {
     let env = Environment::new();
     let mut session = begun(&env);

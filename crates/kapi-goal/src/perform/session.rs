@@ -14,7 +14,9 @@ use kapi_check::perform::judge::host_model::HostModels;
 use kapi_core::consent_rule::matches;
 use kapi_core::failure::Failure;
 use kapi_core::id::{EffectId, GoalId};
+use kapi_git::id::CommitId;
 use kapi_git::in_place::CheckoutInPlace;
+use kapi_git::repository::Repository;
 use kapi_machine::watch::EffectWatch;
 use kapi_run::repository_session::RepositorySession;
 use kapi_run::run_service::RunService as _;
@@ -23,6 +25,7 @@ use serde_json::{Value, json};
 
 use crate::perform::real::{RealWorld, cancelled, candidate_plan, work_so_far};
 use crate::perform::session::seat::{Attendance, SessionSeat};
+use crate::perform::survey::START_MESSAGE;
 use crate::perform::tools::{ToolCaller, open_entries};
 use crate::record::world::World;
 use crate::rules::effect::{
@@ -31,6 +34,9 @@ use crate::rules::effect::{
 use crate::rules::event::TurnVerdict;
 use crate::rules::outcome::GoalOutcome;
 use crate::rules::state::Goal;
+
+/// Characters of a commit in a message.
+const COMMIT_CHARS: usize = 10;
 
 /// A turn that the session may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,8 +123,10 @@ impl SessionWorld<'_> {
     fn commit(&self, task: &CommitTask, watch: &EffectWatch<'_>) -> Result<GoalOutcome, Failure> {
         let location = &self.real.location;
         let repo = RepositorySession::open(&self.real.grants, &location.project, watch.cancel)?;
+        let base = repository_session::commit_id(&task.base)?;
+        check_head(&repo.repository, &base)?;
         let checkout = CheckoutInPlace {
-            base: &repository_session::commit_id(&task.base)?,
+            base: &base,
             index_dir: &index_dir(&location.scratch),
         };
         let goal = repository_session::ref_part(&location.ref_name)?;
@@ -174,6 +182,48 @@ impl SessionWorld<'_> {
         };
         self.seat.attend(&offer, attendance, self.voice, watch)
     }
+}
+
+/// Checks that the checkout stands on what the goal began at: other work that was switched to would
+/// be taken for the goal's.
+fn check_head(repository: &Repository, base: &CommitId) -> Result<(), Failure> {
+    let failed = |error: &dyn std::error::Error| failure::plain(error);
+    let said = repository
+        .message_of(base)
+        .map_err(|error| failed(&error))?;
+    // Changes that were there before stand in a commit that no branch holds.
+    let began = if said.trim() == START_MESSAGE {
+        let parent = repository.resolve_commit(&format!("{base}^"));
+        parent.map_err(|error| failed(&error))?
+    } else {
+        base.clone()
+    };
+    let head = repository.resolve_commit("HEAD").ok();
+    if let Some(head) = &head
+        && repository
+            .contains(head, &began)
+            .map_err(|error| failed(&error))?
+    {
+        return Ok(());
+    }
+    let branch = repository.head_branch().map_err(|error| failed(&error))?;
+    let now = match (branch, head) {
+        (Some(branch), _) => format!("on branch {branch}"),
+        (None, Some(head)) => format!("at {}", short(&head)),
+        (None, None) => "at no commit".to_owned(),
+    };
+    Err(Failure {
+        message: format!(
+            "commit the work: HEAD of this checkout is {now}, which does not contain {}, where the goal \
+             began",
+            short(&began)
+        ),
+        hint: Some("switch back to the branch that the goal began on, then resume it.".to_owned()),
+    })
+}
+
+fn short(commit: &CommitId) -> String {
+    commit.as_str().chars().take(COMMIT_CHARS).collect()
 }
 
 /// Performs a call of one of the goal's tools by the run whose turn it is.

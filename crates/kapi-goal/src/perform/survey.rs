@@ -25,6 +25,9 @@ use kapi_sys::cancel::Cancel;
 use crate::rules::contract::Base;
 use crate::rules::race::DiffSize;
 
+/// What a commit of changes that were there before a goal in a checkout says of itself.
+pub(crate) const START_MESSAGE: &str = "kapi: the checkout as it was when the goal began";
+
 /// A repository, as a contract needs to know it.
 #[derive(Debug)]
 pub struct RepositorySurvey {
@@ -111,7 +114,7 @@ impl RepositorySurvey {
         };
         let plan = CandidatePlan {
             name: repository_session::ref_part("base")?,
-            message: "kapi: the checkout as it was when the goal began\n".to_owned(),
+            message: format!("{START_MESSAGE}\n"),
             author: repository_session::author(),
             at_unix_seconds: at_s,
         };
