@@ -4,7 +4,7 @@
 //! one. What git ignores is no part of it, as in a candidate.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::candidate::{
     Candidate, CandidateError, CandidatePlan, StagedFiles, WorkspaceSnapshot, check,
@@ -62,6 +62,17 @@ impl Repository {
 
     /// Keeps the commit that a goal begins at by a ref of the goal's; repeating it is fine.
     pub fn hold_base(&self, goal: &RefPart, base: &CommitId) -> Result<(), GitError> {
+    /// Returns the files of the person's checkout that are not as a commit has them.
+    pub fn changed_in_place(
+        &self,
+        checkout: CheckoutInPlace<'_>,
+        commit: &CommitId,
+    ) -> Result<Vec<PathBuf>, CandidateError> {
+        let tree = self.snapshot_in_place(checkout)?.tree;
+        let changed = self.tree_changes(commit, tree.as_str())?;
+        Ok(changed.into_iter().map(|change| change.path).collect())
+    }
+
         let name = format!("{}/base", goal_ref(goal));
         if self.ref_value(&name)?.as_ref() == Some(base) {
             return Ok(());
@@ -81,6 +92,37 @@ impl Repository {
             root,
             base: checkout.base,
         };
-        self.stage(files, BTreeSet::new())
+        self.stage(files, self.changed_submodules(&scratch, checkout.base)?)
+    }
+
+    /// Returns the submodules that are not as the base has them: nothing in them is taken.
+    fn changed_submodules(
+        &self,
+        scratch: &Scratch<'_>,
+        base: &CommitId,
+    ) -> Result<BTreeSet<RefusedPath>, CandidateError> {
+        let mut refused = BTreeSet::new();
+        for path in submodules(scratch)? {
+            let place = self.top_level().join(&path);
+            // One that is not checked out has no commit and no files.
+            let inner = place.join(".git").exists();
+            let inner = inner.then(|| Self::discover(self.git(), &place).ok());
+            let Some(inner) = inner.flatten() else {
+                continue;
+            };
+            let mut recorded = OsString::from(format!("{base}:"));
+            recorded.push(&path);
+            let call = self.call("rev-parse").args(["--verify", "--quiet"]);
+            let recorded = call.arg(recorded).text()?;
+            let head = inner.resolve_commit("HEAD").ok();
+            let is_recorded = head.is_some_and(|head| head.as_str() == recorded.trim());
+            if !is_recorded || !inner.dirt()?.is_clean() {
+                refused.insert(RefusedPath {
+                    path,
+                    why: RefusalReason::InSubmodule,
+                });
+            }
+        }
+        Ok(refused)
     }
 }

@@ -188,6 +188,19 @@ fn two_sessions_in_one_checkout_do_not_take_each_other_s_goal() {
 }
 
 #[test]
+fn files_that_change_after_the_proof_are_not_said_to_be_proved() {
+    let env = Environment::new();
+    let mut session = begun(&env);
+    let answer = env.repository().join("answer.txt");
+    session.while_judged = Some(Box::new(move || write(&answer, "43\n")));
+    let next = session.claims(|_| env.write("answer.txt", "42\n"));
+    let told = done(&mut session, next);
+    assert!(!told.contains("your files hold the same"), "{told}");
+    assert!(told.contains("answer.txt"), "{told}");
+    session.hangs_up();
+}
+
+#[test]
 fn a_checkout_that_was_switched_to_other_work_is_not_taken_for_the_goal_s() {
     let env = Environment::new();
     env.git(&["branch", "other", "HEAD"]);

@@ -21,6 +21,7 @@ use kapi_machine::watch::EffectWatch;
 use kapi_run::repository_session::RepositorySession;
 use kapi_run::run_service::RunService as _;
 use kapi_run::{failure, repository_session};
+use kapi_sys::cancel::Cancel;
 use serde_json::{Value, json};
 
 use crate::perform::real::{RealWorld, cancelled, candidate_plan, work_so_far};
@@ -224,6 +225,26 @@ fn check_head(repository: &Repository, base: &CommitId) -> Result<(), Failure> {
 
 fn short(commit: &CommitId) -> String {
     commit.as_str().chars().take(COMMIT_CHARS).collect()
+}
+
+/// Returns the files of the checkout that are not as a commit of the goal has them.
+///
+/// # Errors
+/// When git fails.
+pub fn changed_since(
+    real: &RealWorld<'_>,
+    base: &str,
+    commit: &str,
+) -> Result<Vec<PathBuf>, Failure> {
+    let location = &real.location;
+    let repo = RepositorySession::open(&real.grants, &location.project, &Cancel::new())?;
+    let checkout = CheckoutInPlace {
+        base: &repository_session::commit_id(base)?,
+        index_dir: &index_dir(&location.scratch),
+    };
+    repo.repository
+        .changed_in_place(checkout, &repository_session::commit_id(commit)?)
+        .map_err(|error| failure::plain(&error))
 }
 
 /// Performs a call of one of the goal's tools by the run whose turn it is.

@@ -12,6 +12,7 @@ use kapi_check::perform::judge::host_model::is_asked_by_host;
 use kapi_core::agent_end::AgentEnd;
 use kapi_core::judge::Judge;
 use kapi_core::usage::{Doubt, Usage};
+use kapi_goal::perform::session::changed_since;
 use kapi_goal::perform::session::seat::{SessionRun, SessionSeat};
 use kapi_goal::rules::command::{GoalCommand, PersonCommand};
 use kapi_goal::rules::contract::Contract;
@@ -30,7 +31,7 @@ use serde_json::{Value, json};
 use crate::commands::rpc::attached::AttachedGoal;
 use crate::commands::rpc::dialog::{self, PendingDialog, PendingDialogs};
 use crate::commands::rpc::host_models::HostModelDesk;
-use crate::commands::rpc::view;
+use crate::commands::rpc::view::{self, CheckoutFiles};
 use crate::config::Config;
 use crate::context::Context;
 use crate::error::Error;
@@ -354,12 +355,24 @@ impl<'a> Host<'a> {
 
     /// Says that a goal goes no further by itself.
     pub(super) fn rest(&self, goal: &Goal) {
-        let (text, level) = view::rest(goal);
+        let (text, level) = view::rest(goal, &self.checkout_files(goal));
         self.notify(&RpcNotice::Rest(RestNotice {
             goal: view::of(goal),
             text,
             level,
         }));
+    }
+
+    /// Looks how the person's files stand to what was proved.
+    fn checkout_files(&self, goal: &Goal) -> CheckoutFiles {
+        let (Some(attached), Some(commit)) = (self.attached(), &goal.result) else {
+            return CheckoutFiles::Unknown;
+        };
+        match changed_since(&attached.real, &goal.contract.base.commit, commit) {
+            Ok(changed) if changed.is_empty() => CheckoutFiles::Same,
+            Ok(changed) => CheckoutFiles::Others(changed),
+            Err(_) => CheckoutFiles::Unknown,
+        }
     }
 
     /// Says that the goal is not driven any more.

@@ -1,5 +1,7 @@
 //! A goal in the words and shapes that its session's host shows.
 
+use std::path::PathBuf;
+
 use kapi_core::text::shortened;
 use kapi_goal::rules::plan::task::TaskStatus;
 use kapi_goal::rules::state::{Goal, GoalStage, GoalStatus};
@@ -9,6 +11,7 @@ use kapi_wire::rpc::{PersonReply, ReplyLevel, SessionGoalView};
 
 use crate::commands::goal::answer;
 use crate::error::Error;
+use crate::ui::harmless;
 
 /// Characters of a line of the widget.
 const LINE_CHARS_MAX: usize = 100;
@@ -16,6 +19,8 @@ const LINE_CHARS_MAX: usize = 100;
 const TITLE_CHARS_MAX: usize = 40;
 /// Tasks of the plan that the widget shows.
 const TASKS_MAX: usize = 5;
+/// Files that a message names.
+const FILES_MAX: usize = 5;
 
 /// Returns where a goal stands.
 pub(super) fn of(goal: &Goal) -> SessionGoalView {
@@ -100,17 +105,58 @@ fn widget(goal: &Goal) -> Vec<String> {
     lines
 }
 
+/// How the person's files stand to what was proved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum CheckoutFiles {
+    /// They are the same.
+    Same,
+    /// These are others.
+    Others(Vec<PathBuf>),
+    /// Nobody knows.
+    Unknown,
+}
+
+impl CheckoutFiles {
+    /// Says it behind a proved commit.
+    fn words(&self) -> String {
+        match self {
+            Self::Same => "; your files hold the same.".to_owned(),
+            Self::Unknown => ".".to_owned(),
+            Self::Others(paths) => {
+                let names = paths.iter().take(FILES_MAX);
+                let mut names: Vec<String> = names
+                    .map(|path| harmless(&path.display().to_string()))
+                    .collect();
+                let n_more = paths.len().saturating_sub(FILES_MAX);
+                if n_more > 0 {
+                    names.push(format!("{n_more} more"));
+                }
+                format!(
+                    ".\nYour files are no longer the same: {} changed after Kapi had taken them.",
+                    names.join(", ")
+                )
+            }
+        }
+    }
+}
+
 /// Returns what the person is told of a goal that goes no further by itself.
-pub(super) fn rest(goal: &Goal) -> (String, ReplyLevel) {
+pub(super) fn rest(goal: &Goal, files: &CheckoutFiles) -> (String, ReplyLevel) {
     let reason = words::reason(goal).map_or_else(String::new, |reason| format!(": {reason}"));
     let id = &goal.id;
     match goal.status {
         GoalStatus::Done => {
             let commit = goal.result.as_deref().unwrap_or_default();
             let text = format!(
-                "Goal {id} is done{reason}.\nThe proved commit is {commit}; your files hold the same."
+                "Goal {id} is done{reason}.\nThe proved commit is {commit}{}",
+                files.words()
             );
-            (text, ReplyLevel::Info)
+            let level = if matches!(files, CheckoutFiles::Others(_)) {
+                ReplyLevel::Warning
+            } else {
+                ReplyLevel::Info
+            };
+            (text, level)
         }
         GoalStatus::Unverified => (
             format!("Goal {id} is done (unverified){reason}."),
