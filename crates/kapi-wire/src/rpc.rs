@@ -251,7 +251,7 @@ pub struct SessionGoalView {
     /// Its id.
     pub id: String,
     /// `setup`, `proposed`, `active`, `waiting`, `blocked`, `stalled`, `paused`, `impossible`,
-    /// `cancelled`, `unverified` or `done`.
+    /// `cancelled`, `unverified`, `done`, or `damaged` where its state cannot be read.
     pub status: String,
     /// One line for the status line.
     pub line: String,

@@ -252,3 +252,29 @@ fn what_the_model_tells_git_about_a_file_does_not_change_what_is_proved() {
     assert!(message.contains("the answer is wrong, not 42"), "{message}");
     session.hangs_up();
 }
+
+#[test]
+fn without_the_goal_s_state_no_tool_runs_until_the_person_lets_go_of_it() {
+    let env = Environment::new();
+    let mut session = begun(&env);
+    session.begins();
+    fs::remove_dir_all(env.repository().join(".ilchul")).unwrap();
+    let used = json!({"tool": "bash", "input": {"command": "git push"}});
+    let refused = session.call("tool_call", used.clone());
+    let why = refused["refused"].as_str().unwrap();
+    assert!(why.contains("/until-done cancel"), "{why}");
+    session.ask(
+        "run_ended",
+        json!({"outcome": "finished", "message": "", "input_tokens": 0, "output_tokens": 0}),
+    );
+    let let_go = session.types("cancel");
+    assert_eq!(let_go["result"]["goal"]["is_over"], true, "{let_go}");
+    let allowed = session.call("tool_call", used);
+    assert_eq!(allowed["refused"], json!(null));
+    // Another goal begins as if there had been none.
+    session.set_up(&json!({}));
+    let next = session.claims(|_| env.write("answer.txt", "42\n"));
+    done(&mut session, next);
+    session.hangs_up();
+    env.await_no_process();
+}

@@ -20,8 +20,9 @@ use crate::subdirectory::Subdirectory;
 pub(super) fn ask(host: &Host<'_>, used: &ToolUse) -> ToolPermission {
     permission(host, used).unwrap_or_else(|error| {
         refused(format!(
-            "Kapi cannot decide about this tool: {}",
-            view::error_text(&error)
+            "Kapi cannot decide about this tool, so it does not run: {}. The user can end this with \
+             /until-done cancel.",
+            error.message
         ))
     })
 }

@@ -178,6 +178,11 @@ impl<'a> Host<'a> {
         self.desk().attached = Some(Arc::clone(attached));
     }
 
+    /// Lets go of the session's goal, whatever becomes of it.
+    pub(super) fn detach(&self) {
+        self.desk().attached = None;
+    }
+
     /// Returns the session's goal, if it has one.
     pub(super) fn attached(&self) -> Option<Arc<AttachedGoal<'a>>> {
         self.desk().attached.clone()

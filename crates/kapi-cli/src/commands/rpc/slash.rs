@@ -192,6 +192,18 @@ pub(super) fn reopen(host: &Host<'_>) -> Result<PersonReply, Error> {
 
 fn ask_cancel(host: &Host<'_>) -> Result<PersonReply, Error> {
     let attached = host.require_attached()?;
+    if let Err(error) = attached.goal() {
+        // What cannot be read cannot be cancelled, and no session may be held by it for good.
+        host.detach();
+        return Ok(PersonReply {
+            level: ReplyLevel::Warning,
+            goal: Some(view::lost(&attached.id)),
+            ..told(&format!(
+                "This session lets go of goal {}, which it cannot read: {}",
+                attached.id, error.message
+            ))
+        });
+    }
     if !host.has_ui() {
         return cancel(host);
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use kapi_core::id::GoalId;
 use kapi_core::text::shortened;
 use kapi_goal::rules::plan::task::TaskStatus;
 use kapi_goal::rules::state::{Goal, GoalStage, GoalStatus};
@@ -37,6 +38,21 @@ pub(super) fn of(goal: &Goal) -> SessionGoalView {
         tools: tools(goal),
         is_going_on: matches!(goal.status, GoalStatus::Setup | GoalStatus::Active),
         is_over: is_over(goal),
+    }
+}
+
+/// Returns what stands for a goal whose state cannot be read and that the session lets go of.
+pub(super) fn lost(id: &GoalId) -> SessionGoalView {
+    SessionGoalView {
+        id: id.to_string(),
+        status: "damaged".to_owned(),
+        line: String::new(),
+        title: None,
+        working: None,
+        widget: Vec::new(),
+        tools: Vec::new(),
+        is_going_on: false,
+        is_over: true,
     }
 }
 
