@@ -278,3 +278,17 @@ fn without_the_goal_s_state_no_tool_runs_until_the_person_lets_go_of_it() {
     session.hangs_up();
     env.await_no_process();
 }
+
+#[test]
+fn who_works_in_the_same_checkout_is_told() {
+    let env = Environment::new();
+    let mut one = begun(&env);
+    let mut other = Session::start(&env, &env.repository());
+    let begun = other.types("write it down as well");
+    let told = begun["result"]["text"].as_str().unwrap();
+    assert!(told.contains(FIRST), "{told}");
+    assert!(told.contains("in this checkout, too"), "{told}");
+    one.types("cancel");
+    other.hangs_up();
+    one.hangs_up();
+}

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use clap::FromArgMatches as _;
+use kapi_core::id::GoalId;
+use kapi_goal::record::error::EngineError;
 use kapi_goal::rules::command::GoalCommand;
 use kapi_goal::rules::contract::Contract;
 use kapi_goal::rules::event::ApprovalMeans;
-use kapi_goal::rules::state::GoalStatus;
+use kapi_goal::rules::state::{Goal, GoalStatus};
 use kapi_wire::rpc::{DialogView, PersonReply};
 
 use crate::commands::rpc::attached::AttachedGoal;
@@ -80,15 +82,36 @@ fn set_up(host: &Host<'_>, intent: &str) -> Result<PersonReply, Error> {
             continue;
         };
         let goal = attached.goal()?;
-        host.attach(&Arc::new(attached));
+        let attached = Arc::new(attached);
+        host.attach(&attached);
         host.seat.release();
         host.drive();
+        let mut lines = vec![format!("Goal {} is being set up.", goal.id)];
+        lines.extend(others_here(&attached)?.iter().map(|other| {
+            format!(
+                "Goal {other} is being worked on in this checkout, too: what changes meanwhile counts \
+                 as the work of both."
+            )
+        }));
         return Ok(PersonReply {
             goal: Some(view::of(&goal)),
-            ..view::told(&format!("Goal {} is being set up.", goal.id))
+            ..view::told(&lines.join("\n"))
         });
     }
     Err(Error::new(Exit::Busy, "other runs keep taking this branch").with_hint("reword the task."))
+}
+
+/// Returns the goals that other sessions work on in the same checkout right now.
+fn others_here(attached: &AttachedGoal<'_>) -> Result<Vec<GoalId>, Error> {
+    let project = &attached.project;
+    let failed = |error: &EngineError| Error::engine(error, "");
+    let mut others = project.goal_ids().map_err(|error| failed(&error))?;
+    others.retain(|id| {
+        let is_driven = || project.driver(id).is_ok_and(|driver| driver.is_some());
+        let is_open = |goal: Goal| goal.contract.is_session() && !goal.status.is_terminal();
+        *id != attached.id && is_driven() && project.load(id).is_ok_and(is_open)
+    });
+    Ok(others)
 }
 
 /// Begins the setup, unless another run took the name since.
