@@ -4,6 +4,7 @@
 //! one. What git ignores is no part of it, as in a candidate.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::candidate::{
@@ -11,8 +12,10 @@ use crate::candidate::{
 };
 use crate::command::GitError;
 use crate::id::{CommitId, RefPart};
+use crate::refused_path::{RefusalReason, RefusedPath};
 use crate::repository::Repository;
 use crate::scratch::{Objects, Scratch};
+use crate::workspace::files::submodules;
 use crate::workspace::goal_ref;
 
 /// The person's checkout, as it is committed.
@@ -60,8 +63,6 @@ impl Repository {
         Ok(self.write_commit(checkout.base, plan, &tree)?)
     }
 
-    /// Keeps the commit that a goal begins at by a ref of the goal's; repeating it is fine.
-    pub fn hold_base(&self, goal: &RefPart, base: &CommitId) -> Result<(), GitError> {
     /// Returns the files of the person's checkout that are not as a commit has them.
     pub fn changed_in_place(
         &self,
@@ -73,6 +74,8 @@ impl Repository {
         Ok(changed.into_iter().map(|change| change.path).collect())
     }
 
+    /// Keeps the commit that a goal begins at by a ref of the goal's; repeating it is fine.
+    pub fn hold_base(&self, goal: &RefPart, base: &CommitId) -> Result<(), GitError> {
         let name = format!("{}/base", goal_ref(goal));
         if self.ref_value(&name)?.as_ref() == Some(base) {
             return Ok(());

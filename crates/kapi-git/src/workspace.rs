@@ -4,7 +4,7 @@
 //! after a crash. Every step may be repeated at any time. What an agent leaves in the
 //! directory is never believed: git finds its data by our path, not by the `.git` file inside.
 
-mod files;
+pub(crate) mod files;
 mod freed;
 mod hint;
 

@@ -292,3 +292,32 @@ fn who_works_in_the_same_checkout_is_told() {
     other.hangs_up();
     one.hangs_up();
 }
+
+#[test]
+fn what_lies_in_a_submodule_is_named_where_the_checks_miss_it() {
+    let env = Environment::new();
+    let inner = env.root().join("inner");
+    fs::create_dir(&inner).unwrap();
+    let inner = inner.to_str().unwrap();
+    env.git(&["-C", inner, "init", "--quiet", "--initial-branch", "main"]);
+    write(&env.root().join("inner/lib.sh"), "true\n");
+    env.git(&["-C", inner, "add", "--all"]);
+    env.git(&["-C", inner, "commit", "--quiet", "--message", "base"]);
+    let allowed = [
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+    ];
+    env.git(&[&allowed[..], &[inner, "lib"]].concat());
+    env.commit_all("a submodule");
+    let mut session = begun(&env);
+    let next = session.claims(|_| env.write("lib/lib.sh", "exit 0\n"));
+    let Next::Turn(message) = next else {
+        panic!("{next:?}")
+    };
+    let expected = "lib: files inside a submodule";
+    assert!(message.contains(expected), "{message}");
+    session.hangs_up();
+}

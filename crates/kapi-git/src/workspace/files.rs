@@ -122,7 +122,7 @@ impl GitWorkspace {
 }
 
 /// Returns the paths of submodules in the index; git is asked where the index cannot be read here.
-fn submodules(scratch: &Scratch<'_>) -> Result<Vec<PathBuf>, GitError> {
+pub(crate) fn submodules(scratch: &Scratch<'_>) -> Result<Vec<PathBuf>, GitError> {
     let format = scratch.repository().object_format();
     if let Some(index) = IndexFile::read(&scratch.index(), format) {
         let found = index.entries().filter(|entry| entry.mode() == SUBMODULE);

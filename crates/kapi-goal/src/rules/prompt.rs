@@ -196,8 +196,9 @@ fn feedback(goal: &Goal) -> Option<String> {
         TurnVerdict::VerifyFailed => {
             let report = goal.verify.as_ref()?;
             format!(
-                "Not done: Kapi ran the checks and they failed.\n\n{}",
-                failures(report)
+                "Not done: Kapi ran the checks and they failed.\n\n{}{}",
+                failures(report),
+                left_out(goal)
             )
         }
         TurnVerdict::HiddenFailed => {
@@ -245,6 +246,18 @@ fn feedback(goal: &Goal) -> Option<String> {
         },
     };
     Some(text)
+}
+
+/// Says which of the files no check can have seen.
+fn left_out(goal: &Goal) -> String {
+    let left_out = goal.candidate.as_ref().map(|found| &found.left_out);
+    match left_out.filter(|left_out| !left_out.is_empty()) {
+        Some(left_out) => format!(
+            "\n\nKapi cannot commit these, so the checks ran without them:\n{}",
+            bullets(left_out)
+        ),
+        None => String::new(),
+    }
 }
 
 /// Returns what stands against checks that pass.
