@@ -186,10 +186,15 @@ fn feedback(goal: &Goal) -> Option<String> {
     let text = match goal.last_verdict? {
         TurnVerdict::Tampered => {
             let report = goal.verify.as_ref()?;
+            // A session works in the person's own repository, whose index is theirs.
+            let command = if goal.contract.is_session() {
+                format!("git restore --source=refs/kapi/{}/base", goal.id)
+            } else {
+                "git checkout refs/kapi/base".to_owned()
+            };
             format!(
                 "Not done: your work changes protected files. Put them back exactly as they were at the \
-                 start, with `git checkout refs/kapi/base -- <file>` (remove those that were not \
-                 there):\n{}",
+                 start, with `{command} -- <file>` (remove those that were not there):\n{}",
                 bullets(&report.tampered)
             )
         }
