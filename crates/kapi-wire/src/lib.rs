@@ -10,3 +10,6 @@ pub mod result;
 pub mod rpc;
 pub mod session;
 pub mod workflow;
+
+#[cfg(test)]
+mod typescript;

@@ -6,12 +6,14 @@ use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::usage::{Doubt, Usage};
 use kapi_core::verdict::{JudgeAnswer, JudgeRun};
+use kapi_goal::rules::contract::Contract;
 use kapi_goal::rules::state::Goal;
 use kapi_goal::rules::words;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// How a goal came out, or where it stands.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ResultView {
     /// Always `result`.
     #[serde(rename = "type")]
@@ -42,8 +44,10 @@ pub struct ResultView {
     pub baseline: Vec<VerifyView>,
     /// How much the last verification shows: `red_to_green`, `own_tests`, `kept_green` or
     /// `base_unknown`; `null` where a check fails.
+    #[schemars(skip)]
     pub grade: Option<Grade>,
     /// What the work does to the checks themselves.
+    #[schemars(skip)]
     pub inspection: Option<Inspection>,
     /// Protected files that the work changes.
     pub tampered: Vec<String>,
@@ -57,8 +61,25 @@ pub struct ResultView {
     pub next: Vec<String>,
 }
 
+/// A contract that waits for its person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ApprovalNeededView<'a> {
+    /// Always `approval_needed`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// The goal's id, `NNN-slug`.
+    pub goal: String,
+    /// The contract.
+    #[schemars(skip)]
+    pub contract: &'a Contract,
+    /// SHA-256 of the contract's canonical JSON: what an approval names.
+    pub contract_hash: &'a str,
+    /// The command line that approves it.
+    pub approve: String,
+}
+
 /// Tokens and money.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct UsageView {
     /// Tokens read by the model.
     pub input_tokens: u64,
@@ -68,11 +89,12 @@ pub struct UsageView {
     pub usd: Option<f64>,
     /// What of these is not certain; left out where all is.
     #[serde(skip_serializing_if = "Doubt::is_none")]
+    #[schemars(skip)]
     pub doubt: Doubt,
 }
 
 /// One verify command.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct VerifyView {
     /// The shell command.
     pub command: String,
@@ -91,7 +113,7 @@ pub struct VerifyView {
 }
 
 /// One judgement.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct JudgeView {
     /// The agent that was asked.
     pub by: String,

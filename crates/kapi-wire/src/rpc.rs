@@ -1,10 +1,7 @@
 //! What a host such as Pi and `kapi rpc` say to each other: requests, answers, notices.
 //!
 //! JSON-RPC 2.0, one message a line. The host shows and asks; it decides nothing. Its TypeScript types
-//! are made from these, see `typescript`.
-
-#[cfg(test)]
-mod typescript;
+//! are made from these, see `typescript.rs`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

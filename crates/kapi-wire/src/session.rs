@@ -4,6 +4,7 @@
 //! Everything a host needs to show and to ask; nothing in it has to be interpreted.
 
 use kapi_workflow::rules::state::WorkflowBlock;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::workflow::asked::AskedView;
@@ -12,7 +13,7 @@ use crate::workflow::asked::AskedView;
 pub const SESSION_VERSION: u32 = 1;
 
 /// A session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SessionView {
     /// `session`.
     #[serde(rename = "type")]
@@ -26,7 +27,7 @@ pub struct SessionView {
 }
 
 /// A workflow, as a host shows it to its person.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SessionWorkflowView {
     /// Its id, `NNN-slug`.
     pub id: String,
@@ -62,7 +63,7 @@ pub struct SessionWorkflowView {
 }
 
 /// A decision that waits, with everything that has to be seen before it is taken.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DecisionView {
     /// `approve_interview_spec` or `approve_ralph_plan`.
     pub decision: &'static str,
@@ -79,7 +80,7 @@ pub struct DecisionView {
 }
 
 /// One document of guidance.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GuidanceView {
     /// Its name.
     pub name: &'static str,
@@ -88,7 +89,7 @@ pub struct GuidanceView {
 }
 
 /// One workflow that was asked for by its name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ShownView {
     /// `state`.
     #[serde(rename = "type")]
@@ -100,7 +101,7 @@ pub struct ShownView {
 }
 
 /// The approved interviews that a purpose could go on from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CandidatesView {
     /// `candidates`.
     #[serde(rename = "type")]
@@ -112,7 +113,7 @@ pub struct CandidatesView {
 }
 
 /// One interview that fits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CandidateView {
     /// Its id, `NNN-slug`.
     pub id: String,

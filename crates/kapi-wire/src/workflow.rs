@@ -15,13 +15,14 @@ use kapi_workflow::rules::spent;
 use kapi_workflow::rules::state::{Revision, Workflow, WorkflowBlock};
 use kapi_workflow::rules::terms::WorkflowTerms;
 use kapi_workflow::rules::worker::WorkflowWorker;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::result::UsageView;
 use crate::workflow::modes::ModeParts;
 
 /// A workflow.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct WorkflowView {
     /// `workflow` where it is looked at, `workflow_result` where a command ended with it.
     #[serde(rename = "type")]
@@ -43,22 +44,29 @@ pub struct WorkflowView {
     /// When, in milliseconds since the epoch.
     pub started_at_ms: i64,
     /// What it may use.
+    #[schemars(skip)]
     pub terms: WorkflowTerms,
     /// What waits for a person.
     pub pending: Option<PendingView>,
     /// What holds it up.
     pub blocked: Option<WorkflowBlock>,
     /// What was decided, oldest first.
+    #[schemars(skip)]
     pub approvals: Vec<DecisionApproval>,
     /// What a person wanted changed, oldest first.
+    #[schemars(skip)]
     pub revisions: Vec<Revision>,
     /// What it is connected with.
+    #[schemars(skip)]
     pub links: Vec<Link>,
     /// What is at work for it.
+    #[schemars(skip)]
     pub workers: Vec<WorkflowWorker>,
     /// What its completion rests on; the number of each is its place, from 1.
+    #[schemars(skip)]
     pub evidence: Vec<WorkflowEvidence>,
     /// What did not fit on its branch, and what became of it, oldest first.
+    #[schemars(skip)]
     pub conflicts: Vec<WorkflowConflict>,
     /// What the questions to agents used.
     pub usage: UsageView,
@@ -68,13 +76,14 @@ pub struct WorkflowView {
     pub driver: Option<String>,
     /// The parts of the modes.
     #[serde(flatten)]
+    #[schemars(skip)]
     pub parts: ModeParts,
     /// What a person can type next.
     pub next: Vec<String>,
 }
 
 /// A decision that waits for a person.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PendingView {
     /// Its name, `approve_…`.
     pub decision: &'static str,

@@ -6,8 +6,8 @@
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { ask, type Place } from "./binary.ts";
+import { SESSION_VERSION, type SessionView, type SessionWorkflowView } from "./json_types.ts";
 import type { Person } from "./person.ts";
-import { SESSION_VERSION, type SessionAnswer, type Standing } from "./shapes.ts";
 import { line } from "./words.ts";
 
 const ENTRY = "kapi";
@@ -44,9 +44,9 @@ export class Attachment {
 	}
 
 	/** Asks the binary where the session stands, and brings Pi in line with it. */
-	async refresh(ctx: ExtensionContext): Promise<Standing | undefined> {
+	async refresh(ctx: ExtensionContext): Promise<SessionWorkflowView | undefined> {
 		try {
-			const answer = await ask<SessionAnswer>(place(ctx), ["__session"]);
+			const answer = await ask<SessionView>(place(ctx), ["__session"]);
 			this.#isIll = false;
 			if (answer.v !== SESSION_VERSION) {
 				throw new Error(`kapi uses layout ${answer.v}, but this package uses ${SESSION_VERSION}: install matching versions.`);
@@ -62,7 +62,7 @@ export class Attachment {
 		}
 	}
 
-	#hold(ctx: ExtensionContext, standing: Standing | undefined): Standing | undefined {
+	#hold(ctx: ExtensionContext, standing: SessionWorkflowView | undefined): SessionWorkflowView | undefined {
 		if (this.#person.isGone) return undefined;
 		if (standing && !wasHere(ctx)) this.#pi.appendEntry(ENTRY, { session: place(ctx).session });
 		if (standing) this.#tools.on();
@@ -82,7 +82,7 @@ export class Attachment {
 }
 
 /** Returns what is put behind the system prompt of a turn. */
-export function guidance(standing: Standing): string {
+export function guidance(standing: SessionWorkflowView): string {
 	const documents = standing.guidance.map((document) => document.text.trim());
 	return [`# Kapi\n\n${standing.paragraph}`, ...documents].join("\n\n");
 }
@@ -93,7 +93,7 @@ export function place(ctx: ExtensionContext): Place {
 }
 
 /** Returns what waits for the person, in three lines at most; nothing where nothing does. */
-export function widget(standing: Standing): string[] | undefined {
+export function widget(standing: SessionWorkflowView): string[] | undefined {
 	const { id, index, mode, asked, pending, blocked } = standing;
 	if (asked) return [line(`Kapi ${id}: ${asked.text}`), `Answer it with /kapi-${mode} resume ${index}`];
 	if (pending) {

@@ -118,12 +118,12 @@ export function run(place: Place, args: readonly string[], manner?: Manner): Pro
 	});
 }
 
-/** Runs a command and returns what it prints for people, whatever it exits with. */
+/** Runs a command and returns what it prints for people, with what it says beside that, whatever it exits with. */
 export async function printed(place: Place, args: readonly string[]): Promise<string> {
 	const ran = await run(place, args, { isText: true });
 	const text = ran.stdout.trimEnd();
 	if (text === "") throw failure(ran);
-	return text;
+	return [text, ran.stderr.trimEnd()].filter(Boolean).join("\n");
 }
 
 /** Runs a command that answers with one document, whatever it exits with. */

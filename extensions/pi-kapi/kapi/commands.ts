@@ -7,11 +7,11 @@ import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-a
 import type { AutocompleteItem } from "@earendil-works/pi-tui";
 import { read, split, type Verb } from "./arguments.ts";
 import { type Attachment, place } from "./attachment.ts";
-import { ask } from "./binary.ts";
+import { ask, printed } from "./binary.ts";
 import type { Flow } from "./flow.ts";
+import type { CandidatesView, InboxView, WorkflowRow, WorkflowStatusView, WorkflowView } from "./json_types.ts";
 import { type Mode, MODES, modeOf } from "./modes.ts";
 import type { Person } from "./person.ts";
-import type { CandidatesAnswer, Cleared, InboxItem, Listing, Row, Status, Workflow } from "./shapes.ts";
 import * as words from "./words.ts";
 
 const NONE = "0. none of them: start without one";
@@ -24,7 +24,7 @@ export class Commands {
 	readonly #flow: Flow;
 	/** Where Pi is; completion is not told. */
 	here: ExtensionContext | undefined;
-	#listing: { mode: Mode; at: number; rows: Row[] } | undefined;
+	#listing: { mode: Mode; at: number; rows: WorkflowRow[] } | undefined;
 
 	constructor(person: Person, attachment: Attachment, flow: Flow) {
 		this.#person = person;
@@ -42,7 +42,7 @@ export class Commands {
 		}
 		pi.registerCommand("kapi-status", {
 			description: "Kapi: show everything in this project, or one workflow",
-			handler: (text, ctx) => this.#run(ctx, () => this.#status(ctx, text)),
+			handler: (text, ctx) => this.#run(ctx, () => this.#show(ctx, ["status", ...split(text)])),
 		});
 		pi.registerCommand("kapi-clear", {
 			description: "Kapi: detach this session from its workflow",
@@ -62,18 +62,14 @@ export class Commands {
 	async #mode(ctx: ExtensionContext, mode: Mode, text: string): Promise<void> {
 		const typed = read(text);
 		if (typed.verb === "start") return this.#start(ctx, mode, typed.purpose, typed.options);
-		if (typed.verb === "status") {
-			const listing = await ask<Listing>(place(ctx), [mode.name, "status", ...typed.words]);
-			const lines = words.rows(listing.workflows);
-			return this.#person.tell(ctx, lines.length > 0 ? lines.join("\n") : `There is no ${mode.name} here yet.`);
-		}
+		if (typed.verb === "status") return this.#show(ctx, [mode.name, "status", ...typed.words]);
 		const given = typed.words.length > 0 ? typed.words : await this.#which(ctx, mode, typed.verb);
 		if (!given) return;
 		if (typed.verb === "resume") return this.#resume(ctx, mode, given);
 		const [reference = "", ...options] = given;
 		if (options.length === 0) return this.#flow.decide(ctx, mode, reference);
 		// Said outright, by hash or by option: that is a decision, and no dialog is needed.
-		const view = await ask<Workflow>(place(ctx), [mode.name, "approve", ...given]);
+		const view = await ask<WorkflowView>(place(ctx), [mode.name, "approve", ...given]);
 		this.#person.tell(ctx, words.workflow(view));
 		await this.#attachment.refresh(ctx);
 	}
@@ -92,7 +88,7 @@ export class Commands {
 	/** Has the person choose an approved workflow that gives a fitting context; undefined where they leave it. */
 	async #context(ctx: ExtensionContext, mode: Mode, purpose: string, options: string[]): Promise<string[] | undefined> {
 		if (!ctx.hasUI || options.some((option) => /^--(from|unlinked)\b/.test(option))) return [];
-		const { candidates } = await ask<CandidatesAnswer>(place(ctx), ["__session", "candidates", mode.name, purpose]);
+		const { candidates } = await ask<CandidatesView>(place(ctx), ["__session", "candidates", mode.name, purpose]);
 		if (candidates.length === 0) return [];
 		const giver = MODES.find((other) => other.context === "gives")?.noun ?? "workflow";
 		const rows = candidates.map((candidate, at) =>
@@ -106,14 +102,14 @@ export class Commands {
 
 	async #resume(ctx: ExtensionContext, mode: Mode, given: string[]): Promise<void> {
 		if (!given.includes("--no-drive")) return this.#flow.follow(ctx, mode, [mode.name, "resume", ...given]);
-		const view = await ask<Workflow>(place(ctx), [mode.name, "resume", ...given]);
+		const view = await ask<WorkflowView>(place(ctx), [mode.name, "resume", ...given]);
 		this.#person.tell(ctx, words.workflow(view));
 		await this.#attachment.refresh(ctx);
 	}
 
 	/** Asks which workflow is meant, where none was named. */
 	async #which(ctx: ExtensionContext, mode: Mode, verb: Verb): Promise<string[] | undefined> {
-		const listing = await ask<Listing>(place(ctx), [mode.name, "status"]);
+		const listing = await ask<WorkflowStatusView>(place(ctx), [mode.name, "status"]);
 		const rows = listing.workflows.filter((row) => (verb === "approve" ? row.pending !== null : row.status === "active" || row.status === "blocked"));
 		if (rows.length === 0) {
 			this.#person.tell(ctx, `There is no ${mode.name} here to ${verb}.`, "warning");
@@ -125,29 +121,19 @@ export class Commands {
 		return row ? [row.id] : undefined;
 	}
 
-	async #status(ctx: ExtensionContext, text: string): Promise<void> {
-		const given = split(text);
-		if (given.some((word) => !word.startsWith("-"))) {
-			const view = await ask<Workflow | { id: string; status: string }>(place(ctx), ["status", ...given]);
-			const shown = "mode" in view ? words.workflow(view) : `goal ${view.id}: ${view.status}. See kapi show ${view.id}.`;
-			return this.#person.tell(ctx, shown);
-		}
-		this.#person.tell(ctx, words.status(await ask<Status>(place(ctx), ["status", ...given])));
+	/** Shows what a command prints. */
+	async #show(ctx: ExtensionContext, args: string[]): Promise<void> {
+		this.#person.tell(ctx, words.shown(await printed(place(ctx), args)));
 	}
 
 	async #clear(ctx: ExtensionContext): Promise<void> {
-		const { detached } = await ask<Cleared>(place(ctx), ["clear"]);
+		const said = await printed(place(ctx), ["clear"]);
 		await this.#attachment.refresh(ctx);
-		this.#person.tell(
-			ctx,
-			detached
-				? `This session is detached from ${detached.mode} ${detached.workflow}. Nothing else has changed.\n  next     /kapi-${detached.mode} resume ${detached.workflow.slice(0, 3)}`
-				: "This session is not attached to a workflow.",
-		);
+		this.#person.tell(ctx, words.shown(said));
 	}
 
 	async #inbox(ctx: ExtensionContext): Promise<void> {
-		const { items } = await ask<{ items: InboxItem[] }>(place(ctx), ["inbox"]);
+		const { items } = await ask<InboxView>(place(ctx), ["inbox"]);
 		if (items.length === 0) return this.#person.tell(ctx, "Nothing is waiting for you here.");
 		if (!ctx.hasUI) return this.#person.tell(ctx, items.map(words.inboxItem).join("\n"));
 		const options = items.map((item, at) => words.waiting(at + 1, item));
@@ -174,10 +160,10 @@ export class Commands {
 		return prefix === "" ? [] : ["status", "resume ", "approve "].map((word) => ({ value: word, label: word.trim() }));
 	}
 
-	async #rows(mode: Mode): Promise<Row[]> {
+	async #rows(mode: Mode): Promise<WorkflowRow[]> {
 		if (!this.here || this.#person.isGone) return [];
 		if (this.#listing?.mode !== mode || Date.now() - this.#listing.at > LISTING_MS) {
-			const listing = await ask<Listing>(place(this.here), [mode.name, "status"]).catch(() => ({ workflows: [] }));
+			const listing = await ask<WorkflowStatusView>(place(this.here), [mode.name, "status"]).catch(() => ({ workflows: [] }));
 			this.#listing = { mode, at: Date.now(), rows: listing.workflows };
 		}
 		return this.#listing.rows;

@@ -8,7 +8,7 @@ import { place } from "./attachment.ts";
 import { printed } from "./binary.ts";
 import type { GoalPlace } from "./goal_place.ts";
 import type { Person } from "./person.ts";
-import { harmless } from "./words.ts";
+import { shown } from "./words.ts";
 
 export function registerCreampi(pi: ExtensionAPI, person: Person, goal: GoalPlace): void {
 	const register = (name: string, description: string, run: (ctx: ExtensionContext, text: string) => Promise<string>) => {
@@ -16,7 +16,7 @@ export function registerCreampi(pi: ExtensionAPI, person: Person, goal: GoalPlac
 			description,
 			handler: async (text, ctx) => {
 				try {
-					person.tell(ctx, harmless(await run(ctx, text.trim())));
+					person.tell(ctx, shown(await run(ctx, text.trim())));
 				} catch (error) {
 					person.fail(ctx, error);
 				}

@@ -6,15 +6,15 @@
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { place } from "./attachment.ts";
 import { ask } from "./binary.ts";
+import type { DecisionView, SessionWorkflowView, ShownView, WorkflowView } from "./json_types.ts";
 import { modeOf } from "./modes.ts";
 import type { Person } from "./person.ts";
-import type { Decision, ShownAnswer, Standing, Workflow } from "./shapes.ts";
 import { harmless, here } from "./words.ts";
 
 /** What came of it. */
 export type Decided =
 	| { what: "left" }
-	| { what: "approved"; view: Workflow; isGoingOn: boolean }
+	| { what: "approved"; view: WorkflowView; isGoingOn: boolean }
 	| { what: "change"; text: string };
 
 const GO_ON = "Approve and continue now";
@@ -23,13 +23,13 @@ const CHANGE = "Request changes";
 const NOT_NOW = "Not now";
 
 /** Returns a workflow with what waits in it, word for word. */
-export async function show(ctx: ExtensionContext, mode: string, reference: string): Promise<Standing> {
-	const shown = await ask<ShownAnswer>(place(ctx), ["__session", "show", mode, reference]);
+export async function show(ctx: ExtensionContext, mode: string, reference: string): Promise<SessionWorkflowView> {
+	const shown = await ask<ShownView>(place(ctx), ["__session", "show", mode, reference]);
 	return shown.workflow;
 }
 
 /** Puts what waits in a workflow to the person, and records their approval. */
-export async function decide(ctx: ExtensionContext, person: Person, standing: Standing): Promise<Decided> {
+export async function decide(ctx: ExtensionContext, person: Person, standing: SessionWorkflowView): Promise<Decided> {
 	const { pending, id, mode } = standing;
 	if (!pending) return { what: "left" };
 	const title = `${pending.artifact} of workflow ${id}, awaiting approval.`;
@@ -43,7 +43,7 @@ export async function decide(ctx: ExtensionContext, person: Person, standing: St
 		} else if (choice === APPROVE || choice === GO_ON) {
 			if (!(await acceptsRisks(ctx, person, pending))) continue;
 			const risks = pending.risks.length > 0 ? ["--accept-risks"] : [];
-			const view = await ask<Workflow>(place(ctx), [mode, "approve", id, `--hash=${pending.sha256}`, ...risks]);
+			const view = await ask<WorkflowView>(place(ctx), [mode, "approve", id, `--hash=${pending.sha256}`, ...risks]);
 			return { what: "approved", view, isGoingOn: choice === GO_ON };
 		} else {
 			return { what: "left" };
@@ -51,7 +51,7 @@ export async function decide(ctx: ExtensionContext, person: Person, standing: St
 	}
 }
 
-function asked(id: string, pending: Decision): string {
+function asked(id: string, pending: DecisionView): string {
 	const lines = [
 		`Approve ${pending.artifact} of workflow ${id}?`,
 		`hash: ${pending.sha256}`,
@@ -61,7 +61,7 @@ function asked(id: string, pending: Decision): string {
 	return harmless(lines.join("\n"));
 }
 
-async function acceptsRisks(ctx: ExtensionContext, person: Person, pending: Decision): Promise<boolean> {
+async function acceptsRisks(ctx: ExtensionContext, person: Person, pending: DecisionView): Promise<boolean> {
 	const { risks } = pending;
 	if (risks.length === 0) return true;
 	const title = risks.length === 1 ? "Accept this risk?" : `Accept these ${risks.length} risks?`;

@@ -6,8 +6,8 @@
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { place } from "./attachment.ts";
 import { failure, type KapiError, type Ran, stream, type Stream } from "./binary.ts";
+import type { ResultView, StreamLine, WorkflowView } from "./json_types.ts";
 import type { Person } from "./person.ts";
-import type { GoalResult, StreamLine, Workflow } from "./shapes.ts";
 import { here, line, work } from "./words.ts";
 
 const STATUS = "kapi";
@@ -19,9 +19,9 @@ const PACE_MS = 200;
 /** How a drive ended. */
 export interface Driven {
 	/** Where the workflow stands; none where nothing was driven. */
-	view: Workflow | undefined;
+	view: WorkflowView | undefined;
 	/** Where the goal stands; none where a workflow was driven. */
-	goal: GoalResult | undefined;
+	goal: ResultView | undefined;
 	/** Whether it was interrupted. */
 	isInterrupted: boolean;
 	/** What was refused or failed. */
@@ -155,11 +155,11 @@ function isEscape(data: string): boolean {
 }
 
 /** Reads the last line of a stream. */
-function result(text: string): { view: Workflow | undefined; goal: GoalResult | undefined } {
-	const last = parse(text) as Workflow | GoalResult | undefined;
+function result(text: string): { view: WorkflowView | undefined; goal: ResultView | undefined } {
+	const last = parse(text) as WorkflowView | ResultView | undefined;
 	return {
-		view: last?.type === "workflow_result" ? (last as Workflow) : undefined,
-		goal: last?.type === "result" ? (last as GoalResult) : undefined,
+		view: last?.type === "workflow_result" ? (last as WorkflowView) : undefined,
+		goal: last?.type === "result" ? (last as ResultView) : undefined,
 	};
 }
 
@@ -167,12 +167,11 @@ function result(text: string): { view: Workflow | undefined; goal: GoalResult | 
 function progress(drive: Drive, text: string): void {
 	const event = parse(text) as StreamLine | undefined;
 	const subject = event?.workflow ?? event?.goal;
-	if (!event || subject === undefined) return;
+	if (!event || !subject) return;
 	drive.subject = subject;
-	const inner = event.data?.effect;
-	const effect = event.effect ?? (typeof inner === "string" ? inner : inner?.id);
+	const effect = event.effect ?? event.data?.effect ?? undefined;
 	// A goal has one thing under way, and what happens in it does not name it.
-	if (event.goal !== undefined) {
+	if (event.goal) {
 		const now = event.type === "effect_intended" ? effect : [...drive.underWay.keys()].at(-1);
 		drive.underWay.clear();
 		if (now !== undefined) drive.underWay.set(now, event.type === "activity" ? (event.text ?? "") : "");

@@ -9,10 +9,10 @@ import type { Attachment } from "./attachment.ts";
 import type { KapiError } from "./binary.ts";
 import { decide, show } from "./decision.ts";
 import type { Driven, Drives } from "./drives.ts";
+import type { AskedView, SessionWorkflowView } from "./json_types.ts";
 import { type Mode, modeOf } from "./modes.ts";
 import type { Person } from "./person.ts";
 import { reply } from "./reply.ts";
-import type { Asked, Standing } from "./shapes.ts";
 import { here, partOf, workflow } from "./words.ts";
 
 /** Exit codes of the binary: a wrong command line, and a rule that refused. */
@@ -22,7 +22,7 @@ const REFUSED = [2, 3];
 interface Step {
 	args: string[];
 	/** The workflow and the question that are answered by it. */
-	answers?: { mode: string; id: string; asked: Asked };
+	answers?: { mode: string; id: string; asked: AskedView };
 }
 
 export class Flow {
@@ -51,7 +51,7 @@ export class Flow {
 	}
 
 	/** Drives a workflow with words that the person confirmed, and says where it came to. */
-	async passOn(ctx: ExtensionContext, args: string[], signal: AbortSignal | undefined): Promise<Standing | undefined> {
+	async passOn(ctx: ExtensionContext, args: string[], signal: AbortSignal | undefined): Promise<SessionWorkflowView | undefined> {
 		const driven = await this.#drives.drive(ctx, args, { isAwaited: true, signal });
 		const standing = await this.#attachment.refresh(ctx);
 		if (driven.error) throw driven.error;
@@ -109,7 +109,7 @@ export class Flow {
 		return { args: [mode, "resume", id, `--answer=${said}`], answers: { mode, id, asked: before.asked } };
 	}
 
-	async #decision(ctx: ExtensionContext, standing: Standing): Promise<Step | undefined> {
+	async #decision(ctx: ExtensionContext, standing: SessionWorkflowView): Promise<Step | undefined> {
 		const { id, index, mode } = standing;
 		const decided = await decide(ctx, this.#person, standing);
 		if (this.#person.isGone) return undefined;

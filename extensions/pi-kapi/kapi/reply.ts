@@ -4,8 +4,8 @@
 // a slash leave a question for later, take it back, or end the questions.
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
+import type { AskedView } from "./json_types.ts";
 import type { Person } from "./person.ts";
-import type { Asked } from "./shapes.ts";
 import { line, question } from "./words.ts";
 
 const OWN_WORDS = "Answer in my own words";
@@ -16,7 +16,7 @@ const YES = "Yes, that is the goal";
 const ENOUGH = "Enough: draft from what is known";
 
 /** Returns the person's reply; undefined where they leave the question as it is. */
-export async function reply(ctx: ExtensionContext, person: Person, id: string, asked: Asked): Promise<string | undefined> {
+export async function reply(ctx: ExtensionContext, person: Person, id: string, asked: AskedView): Promise<string | undefined> {
 	const accept = asked.kind === "goal" ? YES : asked.proposed ? `Accept: ${line(asked.proposed, 80)}` : undefined;
 	const others = asked.kind === "goal" ? [WRONG, ENOUGH] : [OWN_WORDS, LATER, BACK, ENOUGH];
 	const title = question(id, asked);
@@ -31,7 +31,7 @@ export async function reply(ctx: ExtensionContext, person: Person, id: string, a
 	}
 }
 
-async function words(ctx: ExtensionContext, person: Person, asked: Asked): Promise<string | undefined> {
+async function words(ctx: ExtensionContext, person: Person, asked: AskedView): Promise<string | undefined> {
 	const title = asked.kind === "goal" ? `What is wrong or missing in: ${asked.text}` : asked.text;
 	const said = await person.text(ctx, title);
 	return said?.trim() ? said.trim() : undefined;

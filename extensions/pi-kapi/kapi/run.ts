@@ -7,8 +7,8 @@ import { cut, split } from "./arguments.ts";
 import { place } from "./attachment.ts";
 import { ask, failure, run } from "./binary.ts";
 import type { Drives } from "./drives.ts";
+import type { ApprovalNeededView, ResultView } from "./json_types.ts";
 import type { Person } from "./person.ts";
-import type { ApprovalNeeded, GoalResult } from "./shapes.ts";
 import * as words from "./words.ts";
 
 /** What is said before the contract, which is shown as a command line shows it. */
@@ -18,7 +18,7 @@ const BEFORE = /^[\s\S]*?(?=^Contract$)/m;
 interface Created {
 	id: string;
 	/** What approves it; nothing where the person did in advance. */
-	needed: ApprovalNeeded | undefined;
+	needed: ApprovalNeededView | undefined;
 	contract: string;
 }
 
@@ -49,9 +49,9 @@ async function create(ctx: ExtensionContext, args: string[]): Promise<Created> {
 	const ran = await run(place(ctx), ["goal", "new", "--no-run", ...args]);
 	const lines = ran.stdout.trim().split("\n").filter(Boolean);
 	if (lines.length === 0) throw failure(ran);
-	const documents = lines.map((line) => JSON.parse(line) as ApprovalNeeded | GoalResult);
-	const needed = documents.find((document): document is ApprovalNeeded => document.type === "approval_needed");
-	const result = documents.find((document): document is GoalResult => document.type !== "approval_needed");
+	const documents = lines.map((line) => JSON.parse(line) as ApprovalNeededView | ResultView);
+	const needed = documents.find((document): document is ApprovalNeededView => document.type === "approval_needed");
+	const result = documents.find((document): document is ResultView => document.type !== "approval_needed");
 	const id = needed?.goal ?? result?.id;
 	if (id === undefined) throw failure(ran);
 	return { id, needed, contract: ran.stderr.replace(BEFORE, "").trim() };
@@ -67,7 +67,7 @@ async function approved(ctx: ExtensionContext, person: Person, { id, needed, con
 	const isApproved = await person.confirm(ctx, "Approve this contract and start?", words.harmless(contract));
 	if (person.isGone) return undefined;
 	if (isApproved) return ["goal", "approve", id, `--hash=${needed.contract_hash}`];
-	await ask<GoalResult>(place(ctx), ["goal", "reject", id]);
+	await ask(place(ctx), ["goal", "reject", id]);
 	person.tell(ctx, `The contract of goal ${id} was rejected.`);
 	return undefined;
 }

@@ -6,9 +6,9 @@
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import type { Attachment, Switch } from "./attachment.ts";
 import type { Flow } from "./flow.ts";
+import type { SessionWorkflowView } from "./json_types.ts";
 import { modeOf } from "./modes.ts";
 import type { Person } from "./person.ts";
-import type { Standing } from "./shapes.ts";
 import { harmless, here } from "./words.ts";
 
 const STATUS = "kapi_status";
@@ -123,7 +123,7 @@ async function passOn({ person, attachment, flow }: Ground, ctx: ExtensionContex
 	return `It is recorded. ${after ? status(after) : "The workflow is no longer attached."}`;
 }
 
-function status(standing: Standing): string {
+function status(standing: SessionWorkflowView): string {
 	const lines = [standing.paragraph];
 	if (standing.asked) {
 		lines.push(`Open question: ${standing.asked.text}`);

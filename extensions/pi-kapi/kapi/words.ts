@@ -2,13 +2,11 @@
 //
 // Only words. Commands are shown as they are typed here where Pi has them, else as on a command line.
 
+import type { AskedView, InboxItem, ModePart, ResultView, WorkflowView } from "./json_types.ts";
 import { MODES, modeOf } from "./modes.ts";
-import type { Asked, GoalResult, InboxItem, Part, Row, Status, Workflow } from "./shapes.ts";
 
 /** Characters of a line that stands in the status bar or a widget. */
 const LINE_CHARS_MAX = 100;
-/** Things of one kind that are listed. */
-const LISTED_MAX = 50;
 /** Measured runs that are shown. */
 const RUNS_MAX = 10;
 
@@ -20,8 +18,13 @@ export function here(text: string): string {
 	return text.replace(TYPED, "$1/kapi-$2");
 }
 
+/** Returns what a command printed for people. */
+export function shown(text: string): string {
+	return harmless(here(text));
+}
+
 /** Returns where a goal came to, and what can be typed next. */
-export function goal(goal: GoalResult): string {
+export function goal(goal: ResultView): string {
 	const reason = goal.reason ? `: ${harmless(goal.reason)}` : "";
 	return [`Goal ${goal.id} is ${goal.status}${reason}.`, ...goal.next.map((next) => `  next     ${here(next)}`)].join("\n");
 }
@@ -63,7 +66,7 @@ export function work(effect: string): string {
 }
 
 /** Returns a question with everything that helps to answer it. */
-export function question(id: string, asked: Asked): string {
+export function question(id: string, asked: AskedView): string {
 	const lines =
 		asked.kind === "goal"
 			? [`${id}: this is the goal as Kapi understands it:`, "", asked.text, ""]
@@ -76,48 +79,8 @@ export function question(id: string, asked: Asked): string {
 	return harmless(lines.join("\n"));
 }
 
-/** Returns the rows of a listing. */
-export function rows(rows: Row[]): string[] {
-	const lines: string[] = [];
-	for (const row of rows.slice(0, LISTED_MAX)) {
-		const place = row.phase === null ? row.status : [row.phase, row.subphase].filter(Boolean).join("/");
-		const stands =
-			row.status !== "active"
-				? row.status
-				: row.pending
-					? `${place}, waiting for your approval`
-					: row.driver
-						? `${place}, driven by ${row.driver}`
-						: place;
-		const attached = row.attached ? " (this session)" : "";
-		lines.push(line(`${row.id} (${row.mode}): ${stands}${attached}${row.branch ? `, ${row.branch}` : ""}`, 160));
-		if (row.fault) lines.push(line(`     failed to ${row.fault}`));
-		if (row.links.length > 0) lines.push(line(`     linked: ${row.links.join(", ")}`));
-		if (row.next) lines.push(`     next: ${here(row.next)}`);
-	}
-	if (rows.length > LISTED_MAX) lines.push(`and ${rows.length - LISTED_MAX} more: kapi status`);
-	return lines;
-}
-
-/** Returns everything in a project. */
-export function status(status: Status): string {
-	const lines = rows(status.workflows);
-	for (const goal of status.goals.slice(0, LISTED_MAX)) {
-		lines.push(line(`${goal.id} (goal): ${goal.fault ? `failed to ${goal.fault}` : goal.status}${goal.branch ? `, ${goal.branch}` : ""}`, 160));
-	}
-	if (status.goals.length > LISTED_MAX) lines.push(`and ${status.goals.length - LISTED_MAX} more goals: kapi status`);
-	if (lines.length === 0) lines.push("There is no Kapi work here yet.");
-	lines.push(`This session is attached to ${status.attached ?? "nothing"}.`);
-	if (status.waiting > 0) lines.push(`Waiting for you: ${status.waiting}. See /kapi-inbox.`);
-	for (const ill of status.health) lines.push(line(`health: ${ill.what}: ${ill.detail}${ill.hint ? ` (${ill.hint})` : ""}`, 300));
-	for (const left of status.cleanup.slice(0, LISTED_MAX)) {
-		lines.push(line(`to clean up: ${left.worktree} of ${left.workflow} (${left.command})`, 300));
-	}
-	return lines.join("\n");
-}
-
 /** Returns how a workflow came out, or where it rests. */
-export function workflow(view: Workflow): string {
+export function workflow(view: WorkflowView): string {
 	const lines = [`${view.id} (${view.mode}): ${standing(view)}`, `  purpose  ${line(view.purpose)}`];
 	if (view.blocked) {
 		lines.push(`  because  ${line(view.blocked.reason, 300)}`, `  hint     ${line(view.blocked.unblock, 300)}`);
@@ -141,10 +104,11 @@ export function workflow(view: Workflow): string {
 }
 
 /** Returns how far a search has come, and its last runs. */
-function measured(part: Part | undefined): string[] {
-	const { contract, progress, runs, branches } = part ?? {};
-	if (!contract || !progress || !runs) return [];
-	const { name, unit } = contract.metric;
+function measured(part: ModePart | undefined): string[] {
+	const { progress, runs, branches, segment, segments } = part ?? {};
+	const metric = segments?.find((one) => one.segment === segment)?.metric;
+	if (!metric || !progress || !runs) return [];
+	const { name, unit } = metric;
 	const gain = progress.gain_percent === null ? "" : `, ${progress.gain_percent.toFixed(2)} % better than the baseline of ${progress.baseline}${unit}`;
 	const lines = [line(`  best     ${name} ${progress.best}${unit}, run ${progress.best_run}${gain}`, 200), `  runs     ${progress.sparkline}`];
 	for (const run of runs.slice(-RUNS_MAX)) {
@@ -155,12 +119,12 @@ function measured(part: Part | undefined): string[] {
 }
 
 /** Returns the mode's own part of a workflow. */
-export function partOf(view: Workflow): Part | undefined {
+export function partOf(view: WorkflowView): ModePart | undefined {
 	const part = modeOf(view.mode)?.part;
-	return part === undefined ? undefined : (view as unknown as Record<string, Part | null>)[part] ?? undefined;
+	return part === undefined ? undefined : (view as unknown as Record<string, ModePart | null>)[part] ?? undefined;
 }
 
-function standing(view: Workflow): string {
+function standing(view: WorkflowView): string {
 	const place = [view.phase, view.subphase].filter(Boolean).join("/");
 	if (view.status === "blocked") return `blocked in ${place}`;
 	if (view.status !== "active") return view.status;

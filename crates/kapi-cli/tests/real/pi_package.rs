@@ -165,7 +165,7 @@ fn requests_of(rig: &PiRig, options: &Options<'_>, typed: &[&str]) -> Vec<Vec<u8
     for text in typed {
         if *text == "/kapi-status" {
             host.command(text);
-            host.reported("There is no Kapi work here yet.");
+            host.reported("There are no goals and no workflows here.");
         } else {
             host.prompt(text);
         }
@@ -210,7 +210,7 @@ pub(crate) fn same_requests(version: PiVersion) {
     ];
     let looked = requests_of(&rig, &loaded, &looked);
     assert_same(&first, &looked, "looking changed a request");
-    assert_eq!(fs::read_to_string(&starts).unwrap(), "--json status\n");
+    assert_eq!(fs::read_to_string(&starts).unwrap(), "status\n");
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! What a workflow asks its person, as others see it.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What a person is asked, with everything that helps them to answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AskedView {
     /// `question`, or `goal` where the goal was said back.
     pub kind: &'static str,

@@ -2,17 +2,18 @@
 //!
 //! Each thing with the exact commands that settle it; leaving it changes nothing.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Everything that waits, oldest first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct InboxView {
     /// What waits.
     pub items: Vec<InboxItem>,
 }
 
 /// One thing that waits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct InboxItem {
     /// `spec`, `plan`, `question`, `restated_goal`, `workflow_blocked`, `workflow_damaged`,
     /// `contract`, `consent`, `approval`, `budget`, `goal_blocked`, `judge_unreachable`,

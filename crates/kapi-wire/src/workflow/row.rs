@@ -2,10 +2,20 @@
 //!
 //! Only what can be told without reading a log.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
+/// The workflows of a mode.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct WorkflowStatusView {
+    /// The mode.
+    pub mode: &'static str,
+    /// Its workflows, by index.
+    pub workflows: Vec<WorkflowRow>,
+}
+
 /// One workflow in a listing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WorkflowRow {
     /// Its id, `NNN-slug`.
     pub id: String,

@@ -2,10 +2,11 @@
 //!
 //! A record only: who makes and moves it is the world's affair.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The workflow's branch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Branch {
     /// Its name, `feat/ralph-fix-login`.
@@ -19,7 +20,7 @@ pub struct Branch {
 }
 
 /// The branch of one part of what is on a workflow's branch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartBranch {
     /// Its name.

@@ -8,6 +8,7 @@ use kapi_core::mode::Mode;
 use kapi_core::usage::Usage;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_core::workflow_status::WorkflowStatus;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::conflict::WorkflowConflict;
@@ -71,7 +72,7 @@ pub struct Workflow {
 }
 
 /// What holds a workflow up.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkflowBlock {
     /// Why.

@@ -8,8 +8,7 @@ mod setup;
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::event::ApprovalMeans;
 use kapi_goal::rules::state::Goal;
-use kapi_wire::result::ResultView;
-use serde_json::json;
+use kapi_wire::result::{ApprovalNeededView, ResultView};
 
 use crate::commands::goal::judge;
 use crate::commands::goal::unfinished::{self, ApprovalChoice, ApprovalFlag};
@@ -167,13 +166,13 @@ pub(super) fn waits(context: &Context, goal: &Goal, choice: &ApprovalChoice) -> 
     }
     match context.ui.format {
         Format::Json => {
-            context.ui.json(&json!({
-                "type": "approval_needed",
-                "goal": goal.id.to_string(),
-                "contract": goal.contract,
-                "contract_hash": goal.contract_hash,
-                "approve": line,
-            }));
+            context.ui.json(&ApprovalNeededView {
+                kind: "approval_needed",
+                goal: goal.id.to_string(),
+                contract: &goal.contract,
+                contract_hash: &goal.contract_hash,
+                approve: line,
+            });
             context.ui.json(&ResultView::from(goal));
         }
         Format::Human => {

@@ -3,9 +3,8 @@
 //! Reads the inventory and no log.
 
 use kapi_core::mode::Mode;
-use kapi_wire::workflow::row::WorkflowRow;
+use kapi_wire::workflow::row::WorkflowStatusView;
 use kapi_workflow::record::workflows::Workflows;
-use serde::Serialize;
 
 use crate::context::Context;
 use crate::error::Error;
@@ -19,12 +18,6 @@ pub(crate) struct Args {
     /// Words of a purpose that begins with `status`, to say how it is meant
     #[arg(hide = true)]
     more: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct WorkflowStatusView {
-    mode: &'static str,
-    workflows: Vec<WorkflowRow>,
 }
 
 /// Lists the workflows of a mode.

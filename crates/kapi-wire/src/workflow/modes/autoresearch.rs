@@ -12,16 +12,18 @@ use kapi_workflow::rules::modes::autoresearch::state::Autoresearch;
 use kapi_workflow::rules::modes::autoresearch::summary::{
     RUNS_SHOWN_MAX, sparkline_of, summary_of,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A search.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct AutoresearchView {
     /// The commit it starts from.
     pub base: String,
     /// The branch, once it is there.
     pub branch: Option<Branch>,
     /// The contract that is proposed or carried out.
+    #[schemars(skip)]
     pub contract: Option<Box<Contract>>,
     /// The segment under way, from 0.
     pub segment: u32,
@@ -32,17 +34,20 @@ pub struct AutoresearchView {
     /// Every decided run, oldest first.
     pub runs: Vec<RunView>,
     /// What may be tried, and what was.
+    #[schemars(skip)]
     pub ideas: Vec<Idea>,
     /// Why nothing more is tried, once that is so.
+    #[schemars(skip)]
     pub ended: Option<Ending>,
     /// What was kept, in independent parts.
+    #[schemars(skip)]
     pub groups: Vec<Group>,
     /// The branch of each part, in the end.
     pub branches: Vec<PartBranch>,
 }
 
 /// The runs under one approved contract.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SegmentView {
     /// Its number, from 0.
     pub segment: u32,
@@ -53,7 +58,7 @@ pub struct SegmentView {
 }
 
 /// How far a segment has come.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ProgressView {
     /// What its runs are compared with.
     pub baseline: f64,
@@ -74,7 +79,7 @@ pub struct ProgressView {
 }
 
 /// One run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct RunView {
     /// Its number, from 1.
     pub run: u32,

@@ -8,30 +8,36 @@ use kapi_workflow::rules::modes::interview::round::{
 };
 use kapi_workflow::rules::modes::interview::score::{Dimension, Score};
 use kapi_workflow::rules::modes::interview::state::{GoalRestatement, Interview, InterviewPhase};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::workflow::asked::AskedView;
 
 /// An interview.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct InterviewView {
     /// The commit that facts are looked up in.
     pub commit: Option<String>,
     /// Every question so far.
+    #[schemars(skip)]
     pub rounds: Vec<RoundView>,
     /// The number of the question that waits for the person.
     pub open: Option<u32>,
     /// What the person is asked now: a question, or whether this is the goal.
     pub asked: Option<AskedView>,
     /// The goal as it was said back.
+    #[schemars(skip)]
     pub restated: Option<GoalRestatement>,
     /// How clear it is.
+    #[schemars(skip)]
     pub score: Option<Score>,
     /// Answers that do not fit together.
+    #[schemars(skip)]
     pub contradictions: Vec<Contradiction>,
     /// Whether the person said that it is enough.
     pub is_enough: bool,
     /// The spec.
+    #[schemars(skip)]
     pub spec: Option<Box<Spec>>,
 }
 

@@ -7,10 +7,11 @@ use kapi_workflow::rules::branch::Branch;
 use kapi_workflow::rules::modes::ralph::plan::RalphPlan;
 use kapi_workflow::rules::modes::ralph::review::Review;
 use kapi_workflow::rules::modes::ralph::state::{Ralph, Stand, TaskState, WorkflowAccount};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A Ralph workflow.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RalphView {
     /// The commit it starts from.
     pub base: String,
@@ -21,19 +22,21 @@ pub struct RalphView {
     /// Attempts at consensus in this cycle.
     pub attempts: usize,
     /// The plan that is proposed or carried out.
+    #[schemars(skip)]
     pub plan: Option<Box<RalphPlan>>,
     /// The tasks under way, those that mend included.
     pub tasks: Vec<RalphTaskView>,
     /// The order in which tasks landed.
     pub landed: Vec<String>,
     /// Every review, oldest first.
+    #[schemars(skip)]
     pub reviews: Vec<Review>,
     /// For each criterion what speaks for it, in the end.
     pub account: Option<WorkflowAccount>,
 }
 
 /// One task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RalphTaskView {
     /// Its name, `T-001`.
     pub task: String,

@@ -7,6 +7,7 @@ pub mod sound;
 use kapi_check::rules::measure::counter::Counter;
 use kapi_check::rules::measure::number::Number;
 use kapi_core::hidden_checks::HiddenCheckSet;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Seconds that one run of the benchmark may take, where nobody says otherwise.
@@ -75,7 +76,7 @@ pub struct Contract {
 }
 
 /// The number that decides.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Metric {
     /// Its name in the benchmark's output.
@@ -99,7 +100,7 @@ pub struct SecondaryMetric {
 }
 
 /// Which way is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// Less.

@@ -6,6 +6,7 @@ use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::id::GoalId;
 use kapi_goal::rules::plan::task::PlanTaskId;
 use kapi_goal::rules::state::GoalStatus;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::branch::Branch;
@@ -170,10 +171,11 @@ pub struct Earlier {
 }
 
 /// How a workflow was accounted for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkflowAccount {
     /// For each criterion what speaks for it.
+    #[schemars(skip)]
     pub acceptance: Vec<AcceptedCriterion>,
     /// Why it is right as it is.
     pub rationale: String,
