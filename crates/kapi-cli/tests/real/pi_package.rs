@@ -229,13 +229,22 @@ fn exactly_these_commands_are_there() {
         "resume",
     ];
     let rig = PiRig::new();
-    let mut host = rig.host();
-    let data = host.ask(&json!({ "type": "get_commands" }));
-    let commands = data["commands"].as_array().unwrap();
-    let names: Vec<&str> = commands
-        .iter()
-        .map(|command| command["name"].as_str().unwrap())
-        .collect();
+    let listed = |options: &Options<'_>| {
+        let mut host = Host::start(&rig.machine.env, options);
+        let data = host.ask(&json!({ "type": "get_commands" }));
+        host.end();
+        let commands = data["commands"].as_array().unwrap().iter();
+        let names = commands.map(|command| command["name"].as_str().unwrap().to_owned());
+        names.collect::<Vec<String>>()
+    };
+    // Some versions of Pi have commands of their own.
+    let bare = Options {
+        is_bare: true,
+        ..rig.options()
+    };
+    let before = listed(&bare);
+    let mut names = listed(&rig.options());
+    names.retain(|name| !before.contains(name));
     let expected = [
         "kapi-autoresearch",
         "kapi-deep-interview",
@@ -253,9 +262,8 @@ fn exactly_these_commands_are_there() {
     ];
     assert_eq!(names, expected);
     for name in REMOVED {
-        assert!(!names.contains(&format!("kapi-{name}").as_str()), "{name}");
+        assert!(!names.contains(&format!("kapi-{name}")), "{name}");
     }
-    host.end();
 }
 
 /// Checks that the answer is recorded as it was typed, and the approval of what was shown.
