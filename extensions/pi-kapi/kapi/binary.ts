@@ -4,7 +4,6 @@
 // person (authority.ts) and carry the name of this Pi session.
 
 import { spawn, type ChildProcess } from "node:child_process";
-import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { personsEnvironment } from "./authority.ts";
 
@@ -175,7 +174,21 @@ export function stream(place: Place, args: readonly string[], ears: Ears): Strea
 	return { interrupt: () => void child.kill("SIGINT"), ended };
 }
 
-/** Hears a stream line by line. */
+/** Hears a stream line by line. Only a line feed ends one: Node's own reader takes other characters for ends, too. */
 export function eachLine(input: Readable | null, onLine: (line: string) => void): void {
-	if (input) createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }).on("line", onLine);
+	if (!input) return;
+	let rest = "";
+	input.setEncoding("utf8");
+	input.on("data", (piece: string) => {
+		const [first = "", ...others] = piece.split("\n");
+		rest += first;
+		for (const next of others) {
+			const line = rest;
+			rest = next;
+			onLine(line);
+		}
+	});
+	input.on("end", () => {
+		if (rest !== "") onLine(rest);
+	});
 }

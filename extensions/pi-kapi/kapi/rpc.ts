@@ -8,6 +8,8 @@ import type { RpcNotice } from "./rpc_types.ts";
 
 /** The longest that an answer is waited for: a contract's judge may have to be asked first. */
 const ANSWER_MS = 60_000;
+/** The longest that a line of the person's is carried out: thousands of files may be taken where a goal begins. */
+const SLASH_MS = 600_000;
 /** The longest that the child is waited for when it is told to end. */
 const END_MS = 5_000;
 /** What begins a line on standard error that a person should see. */
@@ -78,12 +80,13 @@ export class Rpc {
 		return new Promise<Result>((resolve, reject) => {
 			if (this.#gone !== undefined) return reject(new KapiError(this.#gone));
 			const id = this.#next++;
+			const most = method === "slash" ? SLASH_MS : ANSWER_MS;
 			const timer = setTimeout(() => {
 				this.#waiting.delete(id);
-				reject(new KapiError(`kapi rpc did not answer ${method} within ${ANSWER_MS / 1000} s`));
-			}, ANSWER_MS);
+				reject(new KapiError(`kapi rpc did not answer ${method} within ${most / 1000} s`));
+			}, most);
 			this.#waiting.set(id, { resolve: (result) => resolve(result as Result), reject, timer });
-			this.#child.stdin?.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, ...(params ? { params } : {}) })}\n`);
+			this.#child.stdin?.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, ...(params ? { params } : {}) }, whole)}\n`);
 		});
 	}
 
@@ -111,4 +114,9 @@ export class Rpc {
 		if (message.error) waiting.reject(new KapiError(message.error.message, message.error.code));
 		else waiting.resolve(message.result);
 	}
+}
+
+/** Puts a mark in the place of half a character: models write them, and the core reads no JSON with one. */
+function whole(_key: string, value: unknown): unknown {
+	return typeof value === "string" ? value.replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd") : value;
 }

@@ -32,6 +32,7 @@ mod machine;
 mod person;
 mod pi_goal;
 mod pi_host;
+mod pi_hostile;
 mod pi_judge;
 mod pi_kernel;
 mod pi_modes;

@@ -149,8 +149,13 @@ impl Host {
 
     /// Sends a line.
     pub(crate) fn send(&mut self, value: &Value) {
+        self.send_line(&value.to_string());
+    }
+
+    /// Sends a line as it is, which may say what no text of ours can.
+    pub(crate) fn send_line(&mut self, line: &str) {
         let input = self.input.as_mut().unwrap();
-        writeln!(input, "{value}").unwrap();
+        writeln!(input, "{line}").unwrap();
         input.flush().unwrap();
     }
 
