@@ -317,7 +317,7 @@ export class SessionGoal {
 		if (!ctx.hasUI || this.#person.isGone) return;
 		ctx.ui.setStatus(KEY, undefined);
 		ctx.ui.setWidget(KEY, undefined);
-		ctx.ui.setTitle(`π - ${basename(ctx.cwd)}`);
+		ctx.ui.setTitle(["π", this.#pi.getSessionName(), basename(ctx.cwd)].filter(Boolean).join(" - "));
 		ctx.ui.setWorkingMessage();
 	}
 

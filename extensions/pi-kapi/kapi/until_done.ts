@@ -3,11 +3,14 @@
 // What a line means is decided by the core.
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
+import { getKeybindings, matchesKey } from "@earendil-works/pi-tui";
 import type { GoalPlace } from "./goal_place.ts";
 import type { Person } from "./person.ts";
 import { SUBCOMMANDS } from "./rpc_types.ts";
 
 const FLAG = "until-done";
+/** Redraws the goal. */
+const KEY = "ctrl+shift+g";
 const CARRY = "carry the goal into the fork";
 const LEAVE = "leave the goal in this session";
 /** Where a fork that shall have no goal is told so: every session has a package of its own. */
@@ -34,9 +37,9 @@ export function registerUntilDone(pi: ExtensionAPI, person: Person, goal: GoalPl
 		},
 	});
 	pi.registerFlag(FLAG, { type: "string", description: "Set up a goal for this session" });
-	pi.registerShortcut("ctrl+shift+g", { description: "Redraw the goal", handler: async (ctx) => goal.loaded?.redraw(ctx) });
 
 	pi.on("session_start", async (event, ctx) => {
+		registerKey(pi, ctx, goal);
 		const left = globalThis as { [LEFT]?: boolean };
 		const isLeft = event.reason === "fork" && left[LEFT] === true;
 		left[LEFT] = false;
@@ -70,4 +73,17 @@ export function registerUntilDone(pi: ExtensionAPI, person: Person, goal: GoalPl
 	pi.on("agent_start", async (_event, ctx) => void (await goal.loaded?.begins(ctx)));
 	pi.on("tool_call", async (event, ctx) => goal.gate(ctx, event));
 	pi.on("agent_end", async (event, ctx) => goal.loaded?.ended(ctx, event));
+}
+
+/** Has the key redraw the goal: as a shortcut where it is free, and beside what Pi does with it where it is Pi's own. */
+function registerKey(pi: ExtensionAPI, ctx: ExtensionContext, goal: GoalPlace): void {
+	const taken = Object.values(getKeybindings().getResolvedBindings()).flat();
+	if (!taken.some((key) => key?.toLowerCase() === KEY)) {
+		pi.registerShortcut(KEY, { description: "Redraw the goal", handler: async (here) => goal.loaded?.redraw(here) });
+	} else if (ctx.hasUI) {
+		ctx.ui.onTerminalInput((data) => {
+			if (matchesKey(data, KEY)) goal.loaded?.redraw(ctx);
+			return undefined;
+		});
+	}
 }

@@ -22,10 +22,10 @@ const SETUP: &str = "Draft a contract for a goal";
 const BEGIN: &str = "The contract is approved.";
 const DISTILL: &str = "The goal is done: ";
 /// Words that begin a turn after one that nobody claimed, and after one of the person's.
-const UNFINISHED: &str = "Go on. When the goal is reached";
+pub(crate) const UNFINISHED: &str = "Go on. When the goal is reached";
 const GO_ON: &str = "Go on with the goal.";
 /// Waits until the test opens the gate beside the repository.
-const AT_THE_GATE: &str = "read open < ../gate";
+pub(crate) const AT_THE_GATE: &str = "read open < ../gate";
 
 pub(crate) fn tool(name: &str, arguments: Value) -> AssistantTurn {
     AssistantTurn::tools(vec![ToolUse::Named {
@@ -186,13 +186,13 @@ impl GoalRig {
     }
 
     /// Makes the gate that a model's command waits at.
-    fn gate(&self) {
+    pub(crate) fn gate(&self) {
         let made = finish(self.env.command("mkfifo", self.env.root()).arg_of("gate"));
         assert_eq!(made.code, 0, "{made:?}");
     }
 
     /// Lets the command that waits at the gate go on.
-    fn open_gate(&self) {
+    pub(crate) fn open_gate(&self) {
         let gate = self.env.root().join("gate");
         let mut gate = fs::OpenOptions::new().write(true).open(gate).unwrap();
         writeln!(gate, "open").unwrap();

@@ -1,7 +1,7 @@
 //! What the package does in the oldest supported Pi, once more in the recent one that is pinned, too.
 
 use crate::pi_host::PiVersion::Recent;
-use crate::{pi_goal, pi_judge, pi_kernel, pi_modes, pi_package, pi_search, pi_types};
+use crate::{pi_goal, pi_judge, pi_kernel, pi_modes, pi_package, pi_screen, pi_search, pi_types};
 
 #[test]
 fn without_a_mode_every_request_is_the_same() {
@@ -26,6 +26,11 @@ fn a_model_of_pi_judges() {
 #[test]
 fn on_the_screen() {
     pi_modes::on_the_screen(Recent);
+}
+
+#[test]
+fn a_key_redraws_the_goal() {
+    pi_screen::key_redraws(Recent);
 }
 
 #[test]

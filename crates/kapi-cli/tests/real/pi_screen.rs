@@ -4,9 +4,11 @@
 //! Everything that needs no keyboard is tested over Pi's protocol instead.
 
 use kapi_testkit::agent_tools::path_with;
+use kapi_testkit::model_server::scenario::{AssistantTurn, Route};
 
-use crate::environment::{Environment, await_some, processes_with};
-use crate::pi_host::{Options, QUIET, configure, package};
+use crate::environment::{Environment, TASK, await_some, processes_with};
+use crate::pi_goal::{AT_THE_GATE, UNFINISHED, accepted, done, says, working};
+use crate::pi_host::{Options, PiVersion, QUIET, configure, package};
 use crate::terminal::{Terminal, TerminalSize};
 use crate::workflow_support::Machine;
 
@@ -94,4 +96,43 @@ fn a_spec_is_read_from_its_beginning_and_approved_at_the_keyboard() {
     let view = machine.env.json(&["status", "1"]);
     assert_eq!(view["phase"], "branch", "{view:#}");
     assert_eq!(view["approvals"][0]["means"], "named_hash");
+}
+
+/// Ctrl+Shift+G as a terminal that can tell it from others sends it.
+const REDRAW: &str = "\u{1b}[103;6u";
+
+#[test]
+fn a_key_redraws_the_goal_and_no_version_of_pi_complains_about_it() {
+    key_redraws(PiVersion::Pinned);
+}
+
+pub(crate) fn key_redraws(version: PiVersion) {
+    let waits = vec![AssistantTurn::bash(AT_THE_GATE), says("Well.")];
+    let rig = accepted(vec![working(waits), Route::new(UNFINISHED, done())]).in_pi(version);
+    rig.gate();
+    let screen = open(&rig.env, &rig.options());
+    let shown = screen.shown();
+    assert!(!shown.contains("[Extension issues]"), "{shown}");
+    screen.types(&format!("/until-done {TASK}"));
+    screen.awaits("Approve this contract and start?");
+    screen.press("Enter");
+    screen.awaits(AT_THE_GATE);
+    let title = |held: &str| {
+        screen.awaits_that(&format!("has {held:?} in its title"), &|_| {
+            let title = screen.tmux(&["display-message", "-p", "#{pane_title}"]);
+            title.contains(held)
+        });
+    };
+    title("kapi 001: make the answer right");
+    // Pi says something else there, until the goal is drawn again.
+    screen.types("/name elsewhere");
+    title("elsewhere");
+    screen.tmux(&["send-keys", "-l", REDRAW]);
+    title("kapi 001: make the answer right");
+    rig.open_gate();
+    screen.awaits("is done");
+    // What Pi says there, it says again.
+    title("π - elsewhere - app");
+    drop(screen);
+    rig.env.await_no_process();
 }
