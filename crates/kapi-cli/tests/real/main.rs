@@ -41,6 +41,7 @@ mod pi_publish;
 mod pi_recent;
 mod pi_screen;
 mod pi_search;
+mod pi_server;
 mod pi_types;
 #[path = "../it/program.rs"]
 #[expect(
