@@ -58,7 +58,7 @@ pub enum Advance {
 #[derive(Debug, thiserror::Error)]
 pub enum AdvanceError {
     /// The commit does not go on from where the branch is.
-    #[error("move branch {branch} to {to}: that does not go on from {from}")]
+    #[error("move branch {branch} to {to}: that does not build on {from}")]
     NotOnBase {
         /// The branch.
         branch: IntegrationBranch,
@@ -144,7 +144,7 @@ impl Repository {
     /// Moves the integration branch as planned. Repeating it is fine.
     pub fn advance_integration(&self, plan: &AdvancePlan<'_>) -> Result<Advance, AdvanceError> {
         let branch = plan.branch;
-        if !self.is_within(plan.to, plan.from)? {
+        if !self.is_ancestor(plan.from, plan.to)? {
             return Err(AdvanceError::NotOnBase {
                 branch,
                 from: plan.from.clone(),

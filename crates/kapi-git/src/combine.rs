@@ -75,7 +75,7 @@ impl Repository {
         let commit = CommitObject {
             tree: &tree,
             parents: &[on],
-            message: b"Files that tools write, written anew\n",
+            message: b"Files that tools write, written again\n",
             author: plan.author,
             authored: &at,
             committer: plan.author,
@@ -97,11 +97,6 @@ impl Repository {
             committed: &at,
         };
         commit.write(self.call("commit-tree"))
-    }
-
-    /// Tells whether a commit holds another one, or is it.
-    pub fn contains(&self, commit: &CommitId, other: &CommitId) -> Result<bool, GitError> {
-        self.is_within(commit, other)
     }
 
     /// Keeps a commit under a name of an owner's; repeating it is fine.

@@ -297,10 +297,20 @@ impl GitCall<'_> {
 
     /// Runs it and returns its output; any exit code but 0 is an error.
     pub(crate) fn bytes(self) -> Result<Vec<u8>, GitError> {
+        Ok(self.exit_up_to(0)?.stdout)
+    }
+
+    /// Runs it as a question: exit code 0 is a yes, 1 is a no, and any other is an error.
+    pub(crate) fn holds(self) -> Result<bool, GitError> {
+        Ok(self.exit_up_to(1)?.code == 0)
+    }
+
+    /// Runs it and returns its whole output; an exit code above `code_max` is an error.
+    pub(crate) fn exit_up_to(self, code_max: i32) -> Result<GitExit, GitError> {
         let subcommand = self.subcommand.clone();
         let exit = self.exit()?;
-        if exit.code == 0 {
-            return Ok(exit.stdout);
+        if exit.code <= code_max {
+            return Ok(exit);
         }
         Err(GitError::Exit {
             subcommand,

@@ -67,11 +67,7 @@ impl Repository {
         let excluded = self.excluded_directories()?;
         let is_hidden = |path: &Path| path.ancestors().any(|above| excluded.contains(above));
         let call = self
-            .git()
-            .call(self.top_level(), "ls-files")
-            .env("GIT_DIR", self.git_dir())
-            .env("GIT_WORK_TREE", self.top_level())
-            .settings(self.disarmed())
+            .checkout_call("ls-files")
             .env("GIT_LITERAL_PATHSPECS", "1")
             .args([
                 "--others",
@@ -110,14 +106,7 @@ impl Repository {
 
     /// Returns the paths that git tracks, relative to the top level and in the order of bytes.
     pub fn tracked_paths(&self) -> Result<Vec<PathBuf>, GitError> {
-        let output = self
-            .git()
-            .call(self.top_level(), "ls-files")
-            .env("GIT_DIR", self.git_dir())
-            .env("GIT_WORK_TREE", self.top_level())
-            .settings(self.disarmed())
-            .arg("-z")
-            .bytes()?;
+        let output = self.checkout_call("ls-files").arg("-z").bytes()?;
         let names = output
             .split(|&byte| byte == 0)
             .filter(|name| !name.is_empty());
@@ -129,11 +118,7 @@ impl Repository {
     /// Lists what a rule ignores and git does not track.
     fn untracked(&self, rule: &str) -> Result<Vec<UntrackedEntry>, GitError> {
         let output = self
-            .git()
-            .call(self.top_level(), "ls-files")
-            .env("GIT_DIR", self.git_dir())
-            .env("GIT_WORK_TREE", self.top_level())
-            .settings(self.disarmed())
+            .checkout_call("ls-files")
             .args(["--others", "--ignored", "--directory", "-z"])
             .arg(rule)
             .bytes()?;

@@ -155,7 +155,7 @@ pub enum LandError {
         merge: CommitId,
     },
     /// A conflict is settled without one of its paths.
-    #[error("settle the conflict: nothing is said of {}", path.display())]
+    #[error("settle the conflict: there is no resolution for {}", path.display())]
     Unsettled {
         /// The path.
         path: PathBuf,
@@ -231,7 +231,7 @@ impl Repository {
         commit: &CommitId,
         scratch: &Path,
     ) -> Result<bool, LandError> {
-        if self.is_within(head, commit)? {
+        if self.is_ancestor(commit, head)? {
             return Ok(true);
         }
         let scratch = self.merging(scratch, Objects::Shared)?;
@@ -248,7 +248,7 @@ impl Repository {
             Carries::One if self.parents(&commit)? != [base.as_str()] => {
                 Err(LandError::NotOneCommit { commit, base })
             }
-            Carries::Range { .. } if !self.is_within(&commit, &base)? => {
+            Carries::Range { .. } if !self.is_ancestor(&base, &commit)? => {
                 Err(LandError::NotOnBase { commit, base })
             }
             Carries::Range { commits_max }
@@ -279,11 +279,11 @@ impl Repository {
             let tree = self.tree_of(plan.commit)?;
             return Ok(LandTarget::Commit(plan.commit.clone(), tree));
         }
-        if self.is_within(plan.head, plan.commit)? {
+        if self.is_ancestor(plan.commit, plan.head)? {
             let tree = self.tree_of(plan.head)?;
             return Ok(LandTarget::Commit(plan.head.clone(), tree));
         }
-        if !self.is_within(plan.head, plan.base)? {
+        if !self.is_ancestor(plan.base, plan.head)? {
             return Err(LandError::OtherHistory {
                 head: plan.head.clone(),
                 base: plan.base.clone(),
@@ -347,21 +347,6 @@ impl Repository {
         let call = self.call("rev-list").args(["--parents", "-n", "1"]);
         let text = call.args([commit.as_str(), "--"]).text()?;
         Ok(text.split(' ').skip(1).map(str::to_owned).collect())
-    }
-
-    /// Tells whether `other` is this commit or within its history.
-    pub(crate) fn is_within(&self, commit: &CommitId, other: &CommitId) -> Result<bool, GitError> {
-        let call = self.call("merge-base").arg("--is-ancestor");
-        let exit = call.args([other.as_str(), commit.as_str()]).exit()?;
-        match exit.code {
-            0 => Ok(true),
-            1 => Ok(false),
-            code => Err(GitError::Exit {
-                subcommand: "merge-base".to_owned(),
-                code,
-                stderr: exit.stderr,
-            }),
-        }
     }
 }
 

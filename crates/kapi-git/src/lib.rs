@@ -41,6 +41,7 @@ pub mod split;
 pub mod workspace;
 
 mod commit_object;
+mod check_ignore;
 mod protected;
 mod ref_name;
 mod reference;

@@ -284,21 +284,10 @@ impl Repository {
         })
     }
 
-    /// Tells whether all of `older` is part of `newer`.
+    /// Tells whether all of `older` is part of `newer`: it is that commit, or within its history.
     pub fn is_ancestor(&self, older: &CommitId, newer: &CommitId) -> Result<bool, GitError> {
-        let exit = self
-            .call("merge-base")
-            .args(["--is-ancestor", older.as_str(), newer.as_str()])
-            .exit()?;
-        match exit.code {
-            0 => Ok(true),
-            1 => Ok(false),
-            code => Err(GitError::Exit {
-                subcommand: "merge-base".to_owned(),
-                code,
-                stderr: exit.stderr,
-            }),
-        }
+        let call = self.call("merge-base").arg("--is-ancestor");
+        call.args([older.as_str(), newer.as_str()]).holds()
     }
 
     /// Tells whether a commit is here.

@@ -333,11 +333,6 @@ impl Repository {
         &self.git_dir
     }
 
-    /// Returns the settings that keep the repository's drivers from running.
-    pub(crate) fn disarmed(&self) -> &[(OsString, OsString)] {
-        &self.disarmed
-    }
-
     pub(crate) fn git(&self) -> &Git {
         &self.git
     }

@@ -60,7 +60,7 @@ pub(crate) fn begin(
     let theirs = commit_of(repository, revision, &branch.remote, "to merge")?;
     let ours = repository_session::commit_id(&branch.start)?;
     if repository
-        .contains(&ours, &theirs)
+        .is_ancestor(&theirs, &ours)
         .map_err(|error| failed(&error))?
     {
         let text = format!("Branch {} already contains {revision}.", branch.name);

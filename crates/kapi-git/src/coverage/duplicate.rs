@@ -67,8 +67,8 @@ pub(super) fn find(
             let same = repetitions(own, theirs);
             // What both have by one commit is one change.
             if same.is_empty()
-                || repository.is_within(&later.range.commit, &source.range.commit)?
-                || repository.is_within(&source.range.commit, &later.range.commit)?
+                || repository.is_ancestor(&source.range.commit, &later.range.commit)?
+                || repository.is_ancestor(&later.range.commit, &source.range.commit)?
             {
                 continue;
             }

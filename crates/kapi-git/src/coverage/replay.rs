@@ -92,14 +92,5 @@ fn commit(
 
 fn is_within(scratch: &Scratch<'_>, head: &CommitId, commit: &CommitId) -> Result<bool, GitError> {
     let call = scratch.call("merge-base").arg("--is-ancestor");
-    let exit = call.args([commit.as_str(), head.as_str()]).exit()?;
-    match exit.code {
-        0 => Ok(true),
-        1 => Ok(false),
-        code => Err(GitError::Exit {
-            subcommand: "merge-base".to_owned(),
-            code,
-            stderr: exit.stderr,
-        }),
-    }
+    call.args([commit.as_str(), head.as_str()]).holds()
 }

@@ -29,7 +29,7 @@ pub(super) fn find(
         let (Some(parted), Some(since)) = (parted.filter(|it| *it != base), since) else {
             continue;
         };
-        if !repository.is_within(parted, base)? {
+        if !repository.is_ancestor(base, parted)? {
             continue;
         }
         let taken_in = between(base, parted)?;

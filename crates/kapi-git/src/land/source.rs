@@ -177,7 +177,7 @@ impl Repository {
     fn check_source(&self, plan: &SourcePlan<'_>) -> Result<(), LandError> {
         let CommitRange { base, commit } = plan.source;
         let (base, commit) = (base.clone(), commit.clone());
-        if !self.is_within(&commit, &base)? {
+        if !self.is_ancestor(&base, &commit)? {
             return Err(LandError::NotOnBase { commit, base });
         }
         if self.has_more_than(&format!("{base}..{commit}"), plan.commits_max)? {
@@ -189,7 +189,7 @@ impl Repository {
             });
         }
         match plan.method {
-            ApplyMethod::Merge if !self.is_within(plan.head, &base)? => {
+            ApplyMethod::Merge if !self.is_ancestor(&base, plan.head)? => {
                 let head = plan.head.clone();
                 Err(LandError::OtherHistory { head, base })
             }
@@ -243,7 +243,7 @@ impl Repository {
         plan: &SourcePlan<'_>,
     ) -> Result<SourceOutcome, LandError> {
         let commit = &plan.source.commit;
-        if self.is_within(plan.head, commit)? {
+        if self.is_ancestor(commit, plan.head)? {
             return Ok(SourceOutcome::Applied(AppliedSource {
                 head: plan.head.clone(),
                 tree: self.tree_of(plan.head)?,

@@ -4,13 +4,13 @@
 //! with what is there leaves few to look at, or none.
 
 use std::collections::BTreeSet;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::thread;
 
 use super::index_file::IndexFile;
 use super::suspects::{self, STACK_BYTES, Suspects, UnknownName};
 use super::{Dirt, Repository, path_of};
+use crate::check_ignore::check_ignore;
 use crate::command::{GitCall, GitError};
 
 /// The most bytes of paths that one command is given.
@@ -78,30 +78,7 @@ impl Repository {
 
     fn ignored(&self, unknown: &[UnknownName]) -> Result<BTreeSet<PathBuf>, GitError> {
         let questions = unknown.iter().flat_map(|unknown| &unknown.questions);
-        let mut script = Vec::new();
-        for path in questions {
-            // So that a name that begins like a pattern is none.
-            script.extend_from_slice(b"./");
-            script.extend_from_slice(path.as_os_str().as_bytes());
-            script.push(0);
-        }
-        if script.is_empty() {
-            return Ok(BTreeSet::new());
-        }
-        let call = self.checkout_call("check-ignore");
-        let call = call.args(["-z", "--stdin", "--no-index"]).stdin(script);
-        let exit = call.exit()?;
-        // Code 1 says that nothing is ignored.
-        if exit.code > 1 {
-            return Err(GitError::Exit {
-                subcommand: "check-ignore".to_owned(),
-                code: exit.code,
-                stderr: exit.stderr,
-            });
-        }
-        let names = exit.stdout.split(|&b| b == 0);
-        let names = names.filter_map(|name| name.strip_prefix(b"./"));
-        Ok(names.map(path_of).collect())
+        check_ignore(self.checkout_call("check-ignore"), questions)
     }
 
     /// Asks git about some paths, or about all.

@@ -131,7 +131,7 @@ fn a_commit_that_does_not_go_on_from_the_branch_is_refused() {
     let mut rig = Bench::new();
     std::mem::swap(&mut rig.from, &mut rig.to);
     rig.fixture.git(&["branch", "-q", "-f", "dev", "work"]);
-    rig.check_refused(BRING, "does not go on from");
+    rig.check_refused(BRING, "does not build on");
 }
 
 #[test]

@@ -202,7 +202,7 @@ fn check_head(repository: &Repository, base: &CommitId) -> Result<(), Failure> {
     let head = repository.resolve_commit("HEAD").ok();
     if let Some(head) = &head
         && repository
-            .contains(head, &began)
+            .is_ancestor(&began, head)
             .map_err(|error| failed(&error))?
     {
         return Ok(());

@@ -103,7 +103,7 @@ fn reason(
     }
     let within = |newer: &CommitId, older: &str| -> Result<bool, Failure> {
         let older = repository_session::commit_id(older)?;
-        let found = repository.contains(newer, &older);
+        let found = repository.is_ancestor(&older, newer);
         found.map_err(|error| failure::plain(&error))
     };
     if within(target, proved)? {

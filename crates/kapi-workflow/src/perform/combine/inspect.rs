@@ -77,7 +77,7 @@ fn foreseen(
     let mut dependencies = Vec::new();
     for (source, commit) in commits.iter().enumerate() {
         for (on, other) in commits.iter().enumerate().filter(|(on, _)| *on != source) {
-            let builds = repository.contains(commit, other);
+            let builds = repository.is_ancestor(other, commit);
             if builds.map_err(|error| failure::plain(&error))? {
                 dependencies.push(SourceDependency { source, on });
             }
