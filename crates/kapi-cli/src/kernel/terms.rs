@@ -402,12 +402,9 @@ fn unreadable(error: &CreampiError) -> Error {
     let failed = || Error::new(Exit::Usage, format!("failed to {}", chain(error)));
     match error {
         CreampiError::Invalid { faults } => Error::settings(faults),
-        CreampiError::TooLarge { .. }
-        | CreampiError::NotText { .. }
-        | CreampiError::IsLink { .. }
-        | CreampiError::KeepsChanging { .. }
-        | CreampiError::Lock(_)
-        | CreampiError::Disk(_) => failed(),
+        CreampiError::TooLarge { .. } | CreampiError::NotText { .. } | CreampiError::Disk(_) => {
+            failed()
+        }
     }
 }
 

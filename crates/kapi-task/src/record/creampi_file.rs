@@ -10,10 +10,8 @@ use std::path::{Path, PathBuf};
 use kapi_settings::fault::SettingsFault;
 use kapi_settings::setting::Setting;
 use kapi_sys::disk::{Disk, DiskError};
-use kapi_sys::lock::LockError;
 
 mod directory;
-pub mod edit;
 mod read;
 
 /// The file below a project.
@@ -61,7 +59,7 @@ pub struct CreampiConfig {
     pub backends: BTreeMap<String, Setting<Backend>>,
 }
 
-/// A file that could not be read, or changed.
+/// A file that could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CreampiError {
     /// It does not say what it should.
@@ -82,21 +80,6 @@ pub enum CreampiError {
         /// The file.
         file: PathBuf,
     },
-    /// It is a symbolic link, which a change would replace.
-    #[error("change {}: it is a symbolic link", file.display())]
-    IsLink {
-        /// The file.
-        file: PathBuf,
-    },
-    /// Somebody saves the file again and again.
-    #[error("change {}: another process keeps changing it", file.display())]
-    KeepsChanging {
-        /// The file.
-        file: PathBuf,
-    },
-    /// Another process holds the lock.
-    #[error(transparent)]
-    Lock(#[from] LockError),
     /// The disk refused.
     #[error(transparent)]
     Disk(#[from] DiskError),

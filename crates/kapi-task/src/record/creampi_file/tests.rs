@@ -1,14 +1,12 @@
-//! Tests of reading and changing `.pi/oh-my-creampi.jsonc`.
+//! Tests of reading `.pi/oh-my-creampi.jsonc`.
 
 use std::path::{Path, PathBuf};
 
 use kapi_settings::fault::SettingsFault;
 use kapi_sys::disk::Disk as _;
-use kapi_sys::lock::{Lock, LockError};
 use kapi_sys::real_disk::RealDisk;
 use kapi_sys::sim_disk::SimDisk;
 
-use crate::record::creampi_file::edit::{Editing, NewValue, set, set_in_file};
 use crate::record::creampi_file::{
     Backend, CreampiConfig, CreampiError, FILE, PLAIN_FILE, find, load, parse,
 };
@@ -59,10 +57,6 @@ fn faults(text: &str) -> Vec<String> {
     let file = file().display().to_string();
     let words = |fault: &SettingsFault| fault.to_string().replace(&file, "f");
     faults.iter().map(words).collect()
-}
-
-fn changed(text: &str, key: &str, value: NewValue<'_>) -> String {
-    set(text, &file(), key, &value).unwrap()
 }
 
 #[test]
@@ -221,143 +215,4 @@ fn the_nearest_file_is_found_and_jsonc_goes_first() {
     assert_eq!(find(&disk, deep).unwrap(), Some(near));
     assert_eq!(load(&disk, &top).unwrap().unwrap(), read(SPEC));
     assert_eq!(load(&disk, Path::new("/p/none")).unwrap(), None);
-}
-
-#[test]
-fn a_value_changes_and_nothing_else() {
-    let before = SPEC.replace(
-        "\"maxConcurrency\": 3,",
-        "\"maxConcurrency\"  :/* a */ 3 , // b",
-    );
-    let after = changed(&before, "maxConcurrency", NewValue::Number(8));
-    assert_eq!(after, before.replace("/* a */ 3 ,", "/* a */ 8 ,"));
-    let after = changed(SPEC, "backends.claude.model", NewValue::Text("a\"b"));
-    assert_eq!(after, SPEC.replace("claude-opus-4-6", "a\\\"b"));
-    let commented = SPEC.replace(
-        "\"provider\": \"anthropic\",",
-        "\"provider\": \"anthropic\", // c\n",
-    );
-    let model = NewValue::Backend {
-        provider: "x",
-        model: "y",
-    };
-    let after = changed(&commented, "backends.claude", model);
-    let expected = commented
-        .replace("\"anthropic\"", "\"x\"")
-        .replace("claude-opus-4-6", "y");
-    assert_eq!(after, expected);
-}
-
-#[test]
-fn a_new_key_is_laid_out_like_the_others() {
-    let three = NewValue::Number(3);
-    for (before, after) in [
-        ("{\n}\n", "{\n  \"maxConcurrency\": 3\n}\n"),
-        ("{}", "{\n  \"maxConcurrency\": 3\n}"),
-        (
-            "{ // a\n  // b\n}",
-            "{ // a\n  // b\n  \"maxConcurrency\": 3\n}",
-        ),
-        (
-            "{ // a\n/* b */ }",
-            "{ // a\n/* b */\n  \"maxConcurrency\": 3\n }",
-        ),
-        (
-            "{\n\t\"defaultAgent\": \"a\" // why\n\t// end\n}",
-            "{\n\t\"defaultAgent\": \"a\", // why\n\t\"maxConcurrency\": 3\n\t// end\n}",
-        ),
-        (
-            "{\r\n  \"defaultAgent\": \"a\" , // why\r\n}\r\n",
-            "{\r\n  \"defaultAgent\": \"a\" , // why\r\n  \"maxConcurrency\": 3,\r\n}\r\n",
-        ),
-        (
-            "{ \"defaultAgent\": \"a\" /* x, */ }",
-            "{\n  \"defaultAgent\": \"a\", /* x, */\n  \"maxConcurrency\": 3\n}",
-        ),
-        (
-            "{ \"defaultAgent\": \"a\", }",
-            "{\n  \"defaultAgent\": \"a\",\n  \"maxConcurrency\": 3,\n}",
-        ),
-        (
-            "{\"defaultAgent\": \"a\",\n \"defaultModel\": \"b\"}",
-            "{\"defaultAgent\": \"a\",\n \"defaultModel\": \"b\",\n \"maxConcurrency\": 3}",
-        ),
-    ] {
-        assert_eq!(changed(before, "maxConcurrency", three), after);
-        assert_eq!(changed(after, "maxConcurrency", three), after);
-    }
-    let pi = NewValue::Backend {
-        provider: "x",
-        model: "y",
-    };
-    assert_eq!(
-        changed("{\n}\n", "backends.pi", pi),
-        "{\n  \"backends\": {\n    \"pi\": {\n      \"model\": \"y\",\n      \
-         \"provider\": \"x\"\n    }\n  }\n}\n"
-    );
-    let after = changed(SPEC, "backends.gemini", pi);
-    assert_eq!(
-        after,
-        SPEC.replace(
-            "\"codex-5.3\" }\n",
-            "\"codex-5.3\" },\n    \"gemini\": {\n      \"model\": \"y\",\n      \
-             \"provider\": \"x\"\n    }\n"
-        )
-    );
-}
-
-#[test]
-fn what_would_be_wrong_is_not_written() {
-    for (key, value) in [
-        ("maxConcurrency", NewValue::Number(0)),
-        ("maxConcurency", NewValue::Number(3)),
-        ("defaultAgent", NewValue::Number(3)),
-        ("guardrailsDir", NewValue::Text("../x")),
-        ("backends.pi.modle", NewValue::Text("x")),
-        ("backends.new.model", NewValue::Text("x")),
-        ("defaultAgent.x", NewValue::Text(" ")),
-        ("", NewValue::Text("x")),
-    ] {
-        let result = set(SPEC, &file(), key, &value);
-        assert!(matches!(result, Err(CreampiError::Invalid { .. })), "{key}");
-    }
-    // Nor is a file changed that is wrong already.
-    let result = set("{\"x\": 1}", &file(), "defaultAgent", &NewValue::Text("a"));
-    assert!(matches!(result, Err(CreampiError::Invalid { .. })));
-}
-
-#[test]
-fn the_file_is_made_and_changed_under_a_lock() {
-    let dir = tempfile::tempdir().unwrap();
-    let editing = Editing {
-        disk: &RealDisk,
-        file: dir.path().join(FILE),
-        lock: dir.path().join(".ilchul/creampi.lock"),
-        owner: "test".to_owned(),
-    };
-    let text = || {
-        let bytes = RealDisk.read(&editing.file, 0).unwrap().unwrap();
-        String::from_utf8(bytes).unwrap()
-    };
-    set_in_file(&editing, "defaultAgent", &NewValue::Text("oracle")).unwrap();
-    set_in_file(&editing, "maxConcurrency", &NewValue::Number(2)).unwrap();
-    set_in_file(&editing, "maxConcurrency", &NewValue::Number(4)).unwrap();
-    let expected = "{\n  \"defaultAgent\": \"oracle\",\n  \"maxConcurrency\": 4\n}\n";
-    assert_eq!(text(), expected);
-    let names = RealDisk.list(&dir.path().join(".pi")).unwrap();
-    assert_eq!(names, ["oh-my-creampi.jsonc"], "nothing is left beside it");
-    let held = Lock::acquire(&editing.lock, "somebody", 0).unwrap();
-    let busy = Editing {
-        owner: "other".to_owned(),
-        ..editing.clone()
-    };
-    let holder = Lock::acquire(&busy.lock, "x", 0);
-    assert!(
-        matches!(holder, Err(LockError::Busy { .. })),
-        "the lock is where it is taken"
-    );
-    drop(held);
-    let wrong = set_in_file(&busy, "maxConcurrency", &NewValue::Number(99));
-    assert!(matches!(wrong, Err(CreampiError::Invalid { .. })));
-    assert_eq!(text(), expected);
 }
