@@ -96,17 +96,6 @@ impl Mapping {
             .unwrap_or_else(|| category.range())
     }
 
-    /// Returns the table as it stands in a file, whole: what a person begins their own with.
-    #[must_use]
-    pub fn to_file(&self) -> MappingFile {
-        MappingFile {
-            version: Some(VERSION.to_owned()),
-            phase_ranges: self.ranges.clone(),
-            default_category: Some(self.default_category),
-            patterns: self.patterns.clone(),
-        }
-    }
-
     fn part_category(&self, part: &CommandPart) -> ToolCategory {
         let category = self
             .best(built_in::SHELL, &part.spellings)

@@ -204,17 +204,6 @@ fn a_table_that_cannot_be_meant_is_refused() {
     assert_eq!(error, MappingError::TooMany { n: 501 });
 }
 
-#[test]
-fn a_table_written_out_is_the_same_table() {
-    let built_in = Mapping::built_in();
-    assert_eq!(Mapping::try_from(built_in.to_file()).unwrap(), built_in);
-    let mut own = with_patterns(Testing, &["Bash(prove *)"]);
-    own.default_category = Some(Building);
-    let own = Mapping::try_from(own).unwrap();
-    assert_eq!(Mapping::try_from(own.to_file()).unwrap(), own);
-    assert_ne!(own, built_in);
-}
-
 proptest::proptest! {
     #[test]
     fn whatever_comes_before_it_a_commit_is_one(command in "[a-z ./=-]{0,200}") {
