@@ -113,35 +113,6 @@ pub fn marks() -> Result<Vec<String>, Failure> {
     Ok(profiles.marks().into_iter().map(str::to_owned).collect())
 }
 
-/// Finds the projects that changed files belong to: for each the nearest one above it. The paths are
-/// relative to `top`, the top of a working tree. Nothing is started.
-///
-/// # Errors
-/// When a directory cannot be listed.
-pub fn discover_changed(top: &Path, changed: &[PathBuf]) -> Result<Discovery, Failure> {
-    let top = real(top)?;
-    let profiles = profiles()?;
-    let locations: BTreeSet<PathBuf> = changed
-        .iter()
-        .filter_map(|path| path.parent().map(|parent| top.join(parent)))
-        .filter(|path| path.is_dir() && path.starts_with(&top))
-        .collect();
-    let locations: Vec<&Path> = locations.iter().map(PathBuf::as_path).collect();
-    let surveyed = survey::survey(&profiles, &top, &locations)?;
-    let mut roots = select::roots(&profiles, ecosystems::table()?, &surveyed.directories);
-    let near: BTreeSet<String> = changed
-        .iter()
-        .filter_map(|path| select::nearest(&roots, &path.to_string_lossy()))
-        .map(|root| root.path.clone())
-        .collect();
-    roots.retain(|root| near.contains(&root.path));
-    Ok(Discovery {
-        roots,
-        notes: surveyed.notes,
-        top,
-    })
-}
-
 /// Looks in the sandbox for what the checks need, and returns what is to be run and what is skipped.
 ///
 /// # Errors

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use super::{Discovery, discover, discover_changed, profiles};
+use super::{Discovery, discover, profiles};
 
 /// Makes files; a name that ends with a slash is a directory.
 #[expect(clippy::disallowed_methods, reason = "a fixture needs no durability")]
@@ -91,26 +91,6 @@ fn a_monorepo_has_its_projects_and_their_members_are_none() {
     let near = discover(&top.path().join("crates/a")).unwrap();
     assert_eq!(near.top, top.path().canonicalize().unwrap());
     assert_eq!(near.notes, [""; 0]);
-}
-
-#[test]
-fn changed_files_name_the_nearest_projects() {
-    let top = tree(&[
-        (".git/", ""),
-        ("go.mod", ""),
-        ("api/go.mod", ""),
-        ("api/deep/x.go", ""),
-        ("web/yarn.lock", ""),
-        ("main.go", ""),
-    ]);
-    let near = |changed: &[&str]| {
-        let changed: Vec<_> = changed.iter().map(Into::into).collect();
-        found(&discover_changed(top.path(), &changed).unwrap())
-    };
-    assert_eq!(near(&["api/deep/x.go", "api/gone.go"]), ["api: go"]);
-    assert_eq!(near(&["main.go", "web/a.ts"]), [": go", "web: node-yarn"]);
-    assert_eq!(near(&["gone/away.txt"]), [": go"]);
-    assert_eq!(near(&[]), [""; 0]);
 }
 
 #[test]
