@@ -22,7 +22,9 @@ use crate::rules::proof::change::{ChangedPath, CheckChanges, PathChangeKind, Tes
 use crate::rules::proof::inspection::Inspection;
 use crate::rules::proof::notice::Notice;
 use crate::rules::proof::policy::TestPolicy;
-use crate::rules::proof::role::{PathRole, Present, Steering, differing_keys};
+use crate::rules::proof::role::{
+    PathRole, Present, Steering, differing_keys, steering_lines, with_lines_of,
+};
 
 /// Bytes of a file that is looked into for what steers a run.
 const STEERING_BYTES_MAX: usize = 4 << 20;
@@ -462,24 +464,4 @@ fn keys_changed(
     } else {
         FileSteering::Part(SteeringPart::Keys(found))
     })
-}
-
-fn is_steering(lines: &[Glob], line: &str) -> bool {
-    // A line is one name: its slashes are none of a path.
-    let name = line.trim().replace('/', "\\");
-    lines
-        .iter()
-        .any(|glob| glob.matches_names(&[name.as_str()]))
-}
-
-fn steering_lines<'t>(lines: &[Glob], text: &'t str) -> Vec<&'t str> {
-    let found = text.lines().map(str::trim);
-    found.filter(|line| is_steering(lines, line)).collect()
-}
-
-/// Returns the new text without its steering lines, and the old one's before it.
-fn with_lines_of(lines: &[Glob], old: &str, new: &str) -> String {
-    let kept = old.lines().filter(|line| is_steering(lines, line));
-    let rest = new.lines().filter(|line| !is_steering(lines, line));
-    kept.chain(rest).map(|line| format!("{line}\n")).collect()
 }

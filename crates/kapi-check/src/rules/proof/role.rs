@@ -357,21 +357,27 @@ fn restored<'v>(
     (new.is_some() || !entries.is_empty()).then_some(KernelValue::Map(entries))
 }
 
-/// Returns the steering lines that only one of two versions of a file has, without blanks around.
+/// Returns the lines of a file that steer a run, without blanks around.
 #[must_use]
-pub fn differing_lines(lines: &[Glob], old: &str, new: &str) -> Vec<String> {
-    let steering = |text: &str| -> BTreeSet<String> {
-        let all = text.lines().map(str::trim);
-        let steers = |line: &&str| {
-            let name = line.replace('/', "\\");
-            lines
-                .iter()
-                .any(|glob| glob.matches_names(&[name.as_str()]))
-        };
-        all.filter(steers).map(str::to_owned).collect()
-    };
-    let (old, new) = (steering(old), steering(new));
-    old.symmetric_difference(&new).cloned().collect()
+pub fn steering_lines<'t>(lines: &[Glob], text: &'t str) -> Vec<&'t str> {
+    let found = text.lines().map(str::trim);
+    found.filter(|line| is_steering(lines, line)).collect()
+}
+
+/// Returns the new text without its steering lines, and the old one's before it.
+#[must_use]
+pub fn with_lines_of(lines: &[Glob], old: &str, new: &str) -> String {
+    let kept = old.lines().filter(|line| is_steering(lines, line));
+    let rest = new.lines().filter(|line| !is_steering(lines, line));
+    kept.chain(rest).map(|line| format!("{line}\n")).collect()
+}
+
+fn is_steering(lines: &[Glob], line: &str) -> bool {
+    // A line is one name: its slashes are none of a path.
+    let name = line.trim().replace('/', "\\");
+    lines
+        .iter()
+        .any(|glob| glob.matches_names(&[name.as_str()]))
 }
 
 #[cfg(test)]

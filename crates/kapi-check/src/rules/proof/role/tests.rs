@@ -2,7 +2,9 @@
 
 use kapi_core::value::KernelValue;
 
-use super::{Ecosystems, PathRole, Steering, differing_keys, differing_lines, put_back};
+use super::{
+    Ecosystems, PathRole, Steering, differing_keys, put_back, steering_lines, with_lines_of,
+};
 use crate::rules::proof::ecosystem::TABLE;
 
 fn ecosystems() -> Ecosystems {
@@ -248,13 +250,12 @@ fn some_lines_of_go_mod_steer() {
     let Some(Steering::Lines(lines)) = present.steering("go.mod") else {
         panic!("go.mod does not steer by lines");
     };
-    let old = "module x\n\ngo 1.21\n";
+    let old = "module x\n\ngo 1.21\n\nrequire a.b/c v1.0.0\n";
+    assert_eq!(steering_lines(lines, old), ["go 1.21"]);
+    let new = "module x\n\n go 1.22\nreplace a.b/c => ./fake\n";
     assert_eq!(
-        differing_lines(lines, old, "module x\n\ngo 1.21\n\nrequire a.b/c v1.0.0\n"),
-        [""; 0]
+        steering_lines(lines, new),
+        ["go 1.22", "replace a.b/c => ./fake"]
     );
-    assert_eq!(
-        differing_lines(lines, old, "module x\n\ngo 1.22\nreplace a.b/c => ./fake\n"),
-        ["go 1.21", "go 1.22", "replace a.b/c => ./fake"]
-    );
+    assert_eq!(with_lines_of(lines, old, new), "go 1.21\nmodule x\n\n");
 }
