@@ -20,6 +20,7 @@ use super::{Performer, agent, allowance, facts, prompt, resume, ruling, setup, t
 use crate::record::worker::LeaseHandle;
 use crate::record::worker::unheld::unheld;
 use crate::rules::condition;
+use crate::rules::condition::expression::ExpressionContext;
 use crate::rules::condition::{Condition, ConditionVerdict};
 use crate::rules::loop_run::LoopRun;
 use crate::rules::state::LoopState;
@@ -248,23 +249,10 @@ impl LoopExecution<'_> {
 
     /// Looks up what a condition asks, and judges by it.
     fn verdict_of(&self, condition: &Condition) -> Result<ConditionVerdict, End> {
-        let state = [
-            ("triggerType", self.run.trigger.kind().to_owned()),
-            (
-                "triggerSource",
-                self.run.trigger.source().unwrap_or_default(),
-            ),
-        ];
-        let context = condition::expression::ExpressionContext {
-            inputs: KernelValue::Map(self.inputs()?),
-            payload: self.run.payload.clone(),
-            state: KernelValue::Map(
-                state
-                    .into_iter()
-                    .map(|(name, text)| (name.to_owned(), KernelValue::Text(text)))
-                    .collect(),
-            ),
-        };
+        let (trigger, payload) = (&self.run.trigger, self.run.payload.clone());
+        let (kind, source) = (trigger.kind(), trigger.source().unwrap_or_default());
+        let inputs = KernelValue::Map(self.inputs()?);
+        let context = ExpressionContext::of_run(inputs, payload, kind, &source);
         let found = self.finder().find(condition)?;
         Ok(condition::evaluate(condition, &context, &found))
     }

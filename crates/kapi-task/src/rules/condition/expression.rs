@@ -135,20 +135,16 @@ impl Expression {
 }
 
 impl ExpressionContext {
-    /// Builds what a run of a loop is asked about.
+    /// Builds what a run of a loop is asked about: what triggered it, of which kind, and from where
+    /// (an empty text where that is nowhere).
     #[must_use]
-    pub fn of_run(
-        inputs: KernelValue,
-        payload: KernelValue,
-        kind: &str,
-        source: Option<&str>,
-    ) -> Self {
-        let source = source.map(|source| ("triggerSource".to_owned(), KernelValue::from(source)));
-        let kind = ("triggerType".to_owned(), KernelValue::from(kind));
+    pub fn of_run(inputs: KernelValue, payload: KernelValue, kind: &str, source: &str) -> Self {
+        let state = [("triggerType", kind), ("triggerSource", source)];
+        let state = state.map(|(name, text)| (name.to_owned(), KernelValue::from(text)));
         Self {
             inputs,
             payload,
-            state: KernelValue::Map([kind].into_iter().chain(source).collect()),
+            state: KernelValue::Map(state.into_iter().collect()),
         }
     }
 

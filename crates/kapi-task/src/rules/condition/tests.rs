@@ -301,7 +301,7 @@ fn each_leaf_says_what_it_asked_and_found() {
         "all:\n- inputs.market == 'ETH'\n- not: {git: dirty}\n- any:\n  - file: {exists: TODO.md}\n  - changed: src/**\n",
     );
     let inputs = serde_saphyr::from_str("market: ETH").unwrap();
-    let context = ExpressionContext::of_run(inputs, KernelValue::Null, "manual", None);
+    let context = ExpressionContext::of_run(inputs, KernelValue::Null, "manual", "");
     let questions = needs(&condition);
     assert_eq!(questions.len(), 3);
     let facts = Facts::from([

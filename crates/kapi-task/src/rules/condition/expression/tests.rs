@@ -15,7 +15,7 @@ fn context() -> ExpressionContext {
             "list":[1,2,{"k":"v"}],"same":[1,2,{"k":"v"}],"table":{}}"#,
     );
     let payload = json(r#"{"paths":["a.rs","b.rs"],"length":7}"#);
-    ExpressionContext::of_run(inputs, payload, "cron", Some("nightly"))
+    ExpressionContext::of_run(inputs, payload, "cron", "nightly")
 }
 
 fn holds(text: &str) -> bool {
