@@ -10,8 +10,6 @@ use crate::rules::definition;
 
 /// Where lessons are kept when nobody says, below the state directory.
 pub const GUARDRAILS: &str = "guardrails";
-/// The agent program when nobody says which (specification: Config Format).
-pub const DEFAULT_BACKEND: &str = "pi";
 /// How long a task may take when nobody says, in milliseconds (specification: Config Format).
 pub const DEFAULT_TIMEOUT_MS: u64 = 300_000;
 /// How long an idempotency key holds when nobody says, in milliseconds (specification).
@@ -28,8 +26,8 @@ pub const GUARDRAIL_TOKENS_MAX: u32 = 600;
 pub struct KernelTerms {
     /// The agent profile when a request names none.
     pub default_agent: String,
-    /// The agent program when neither request nor profile names one; [`DEFAULT_BACKEND`] if this
-    /// does not either.
+    /// The agent program when neither request nor profile names one; the first that can start here
+    /// if this does not either.
     pub default_backend: Option<String>,
     /// The model when neither request nor profile names one.
     pub default_model: Option<String>,
