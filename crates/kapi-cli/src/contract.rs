@@ -22,6 +22,7 @@ use kapi_check::rules::proof::precedence::ResolvedChecks;
 use kapi_core::id::Slug;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::{Judge, JudgeUnavailable};
+use kapi_core::text::short_id;
 use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_goal::rules::budget::Budget;
 use kapi_goal::rules::contract::{Base, CONTRACT_VERSION, Contract, TURNS_DEFAULT, WorkPlace};
@@ -428,7 +429,7 @@ fn note_dirt(survey: &RepositorySurvey, base: &Base, notes: &mut Vec<String>) ->
         dirt.modified,
         dirt.untracked,
         names.join(", "),
-        short(&base.commit)
+        short_id(&base.commit)
     ));
     Ok(())
 }
@@ -451,9 +452,4 @@ fn time(flag: Option<u64>, configured: Option<&str>) -> Result<Option<u64>, Erro
             .map_err(Error::usage),
         (None, None) => Ok(None),
     }
-}
-
-/// Returns the first digits of an object id.
-pub(crate) fn short(id: &str) -> &str {
-    id.get(..10).unwrap_or(id)
 }

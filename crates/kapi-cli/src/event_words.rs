@@ -4,7 +4,7 @@
 
 use kapi_check::rules::proof::verify_report::{VerifyReport, first_failure};
 use kapi_core::agent_end::{AgentEnd, AgentRun, Claim, ProviderFailure};
-use kapi_core::text::{agent_name, counted, limit_key, limit_text};
+use kapi_core::text::{agent_name, counted, limit_key, limit_text, short_id};
 use kapi_core::verdict::{JudgeAnswer, JudgeRun};
 use kapi_goal::rules::budget::Raise;
 use kapi_goal::rules::consent::RefusedCommand;
@@ -16,7 +16,6 @@ use kapi_goal::rules::plan::task::{PlanTaskId, TaskPhase};
 use kapi_goal::rules::words;
 
 use crate::amount;
-use crate::contract::short;
 
 /// Returns an event in words.
 pub(crate) fn describe(event: &GoalEvent) -> String {
@@ -24,7 +23,7 @@ pub(crate) fn describe(event: &GoalEvent) -> String {
         GoalEvent::GoalCreated {
             id, contract_hash, ..
         } => {
-            let hash = short(contract_hash);
+            let hash = short_id(contract_hash);
             format!("goal {id} created; contract hash {hash}")
         }
         GoalEvent::ContractApproved { means, .. } => approved(*means).to_owned(),
@@ -50,12 +49,12 @@ pub(crate) fn describe(event: &GoalEvent) -> String {
         GoalEvent::TurnEnded { turn, verdict } => turn_ended(*turn, *verdict),
         GoalEvent::GoalDone {
             commit, verified, ..
-        } => done(short(commit), *verified),
+        } => done(short_id(commit), *verified),
         GoalEvent::GoalStopped { stop } => format!("stopped: {}", stop.status()),
         GoalEvent::EffectCancelled { effect, .. } => format!("{effect} ended without a result"),
         GoalEvent::GoalResumed => "resumed by the user".to_owned(),
         GoalEvent::ContractDrafted { contract_hash, .. } => {
-            let hash = short(contract_hash);
+            let hash = short_id(contract_hash);
             format!("contract drafted; hash {hash}")
         }
         GoalEvent::SetupEnded { run, .. } => agent_ended(run),
@@ -260,7 +259,7 @@ fn committed(candidate: &GoalCandidate) -> String {
     };
     format!(
         "recorded the work as candidate {}: {} {noun} from the base{left_out}",
-        short(&candidate.commit),
+        short_id(&candidate.commit),
         candidate.files_changed
     )
 }
@@ -275,7 +274,7 @@ fn verified(report: &VerifyReport) -> String {
             } else {
                 "checks pass"
             };
-            format!("verify: {count} {noun} on tree {}", short(&report.tree))
+            format!("verify: {count} {noun} on tree {}", short_id(&report.tree))
         }
     }
 }

@@ -5,14 +5,14 @@ use std::path::Path;
 use kapi_check::rules::proof::verify_report::proof_lines;
 use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::isolation::SandboxLevel;
-use kapi_core::text::{agent_name, counted};
+use kapi_core::text::{agent_name, counted, short_id};
 use kapi_goal::rules::state::{Goal, GoalStatus};
 use kapi_goal::rules::words;
 use kapi_launch::merge::gate;
 
 use crate::amount;
 use crate::context::Context;
-use crate::contract::{judge, short};
+use crate::contract::judge;
 use crate::trust::Trust;
 use crate::ui::Ui;
 
@@ -25,12 +25,12 @@ fn work(ui: Ui, goal: &Goal) {
             ui.line(&format!(
                 "  branch   {} at {}",
                 goal.contract.branch,
-                short(commit)
+                short_id(commit)
             ));
         }
         (None, Some(candidate)) => ui.line(&format!(
             "  work     {} (not proved; no branch points at it)",
-            short(&candidate.commit)
+            short_id(&candidate.commit)
         )),
         (None, None) => {}
     }

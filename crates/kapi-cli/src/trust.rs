@@ -6,6 +6,8 @@
 use std::path::Path;
 
 use kapi_core::deletions::Deletions;
+use kapi_core::failure::chain;
+use kapi_core::text::short_id;
 use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_goal::record::audit::audit_goal;
 use kapi_goal::record::project::Project;
@@ -14,8 +16,6 @@ use kapi_goal::rules::words;
 use serde::Serialize;
 
 use crate::context::Context;
-use crate::contract::short;
-use crate::error::chain;
 use crate::ui::Ui;
 
 /// Findings of an audit that are shown with a goal.
@@ -151,16 +151,16 @@ impl MovedBranch {
 
     /// Says where the branch is, naming both commits.
     pub(crate) fn sentence(&self, branch: &str) -> String {
-        let proved = short(&self.proved);
+        let proved = short_id(&self.proved);
         match (&self.found, self.kind) {
             (Some(found), "ahead") => format!(
                 "{branch} is at {}, ahead of the proved commit {proved}; the later commits are \
                  not proved",
-                short(found)
+                short_id(found)
             ),
             (Some(found), _) => format!(
                 "{branch} is at {}, which was not proved; the proved commit is {proved}",
-                short(found)
+                short_id(found)
             ),
             (None, _) => format!("{branch} no longer exists; the proved commit is {proved}"),
         }

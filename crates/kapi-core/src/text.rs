@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use crate::quote::head;
+
 /// Returns a text as one line: its words, with one space between them.
 #[must_use]
 pub fn one_line(text: &str) -> String {
@@ -19,6 +21,12 @@ pub fn shortened(text: &str, chars_max: usize) -> String {
     }
     let cut: String = line.chars().take(chars_max.saturating_sub(1)).collect();
     format!("{cut}…")
+}
+
+/// Returns the first digits of an object's id, enough to tell it from others.
+#[must_use]
+pub fn short_id(id: &str) -> &str {
+    head(id, 12)
 }
 
 /// Returns a number with its noun, which takes an `s` unless the number is 1.

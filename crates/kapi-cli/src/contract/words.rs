@@ -6,14 +6,14 @@ use kapi_check::rules::proof::attribution::CheckPart;
 use kapi_check::rules::proof::policy::{CheckPolicy, TestPolicy};
 use kapi_core::agent_models::AgentModels;
 use kapi_core::judge::JudgeUnavailable;
-use kapi_core::text::counted;
+use kapi_core::text::{counted, short_id};
 use kapi_goal::rules::budget::Budget;
 use kapi_goal::rules::contract::{AgentSurface, Contract, Distillation, Reminders, Working};
 use kapi_goal::rules::state::Goal;
 
 use crate::amount;
 use crate::context::Context;
-use crate::contract::{judge, short};
+use crate::contract::judge;
 
 /// Shows a contract and what to know beside it.
 pub(crate) fn show(context: &Context, contract: &Contract, notes: &[String]) {
@@ -99,7 +99,7 @@ pub(crate) fn rows(contract: &Contract) -> Vec<(&'static str, String)> {
         format!(
             "{} ({})",
             contract.base.revision,
-            short(&contract.base.commit)
+            short_id(&contract.base.commit)
         ),
     ));
     rows.push(("branch", contract.branch.clone()));

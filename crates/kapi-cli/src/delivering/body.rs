@@ -2,13 +2,12 @@
 //!
 //! Words of agents and tools are quoted so that no markup in them acts.
 
-use kapi_core::text::counted;
+use kapi_core::text::{counted, short_id};
 use kapi_goal::rules::state::Goal;
 use kapi_wire::result::JudgeView;
 
 use crate::amount;
 use crate::commands::prove::markdown::{plain, row, seen};
-use crate::contract::short;
 
 /// Returns the text of a goal's pull request.
 pub(super) fn text(goal: &Goal) -> String {
@@ -37,8 +36,8 @@ pub(super) fn text(goal: &Goal) -> String {
         format!(
             "\nProved by Kapi as goal `{}`: commit `{}` on `{}`, by {} in {}, {} tokens{cost}.\n",
             goal.id,
-            short(goal.result.as_deref().unwrap_or_default()),
-            short(&contract.base.commit),
+            short_id(goal.result.as_deref().unwrap_or_default()),
+            short_id(&contract.base.commit),
             plain(&kapi_core::text::agent_name(&contract.agent)),
             counted(goal.spent.turns, "turn"),
             amount::tokens(total.tokens()),

@@ -2,11 +2,11 @@
 //!
 //! Bookkeeping has no line. Text from agents is shortened to its first line.
 
+use kapi_core::text::short_id;
 use kapi_workflow::rules::event::WorkflowEvent;
 use kapi_workflow::rules::limits::LimitRaises;
 use kapi_workflow::rules::pending::Means;
 
-use crate::contract::short;
 use crate::event_words::first_line;
 use crate::{amount, modes};
 
@@ -20,7 +20,7 @@ pub(crate) fn describe(event: &WorkflowEvent) -> Option<String> {
             format!(
                 "{} {verb} waiting for you; hash {}",
                 pending.decision.words(),
-                short(&pending.sha256)
+                short_id(&pending.sha256)
             )
         }
         WorkflowEvent::Approved { approval } => format!(

@@ -6,6 +6,7 @@ use std::fmt;
 
 use kapi_core::quote::{fenced, head};
 use kapi_core::task_id::{KernelTaskId, LoopName};
+use kapi_core::text::short_id;
 use serde::{Deserialize, Serialize};
 
 /// How one eval of a run came out.
@@ -113,24 +114,19 @@ impl fmt::Display for StaleReason {
                 write!(
                     out,
                     "the project moved from {} to {}",
-                    short(from),
-                    short(to)
+                    short_id(from),
+                    short_id(to)
                 )
             }
             Self::HeadMoved { from, to: None } => {
                 write!(
                     out,
                     "the project was at {} and has no commit now",
-                    short(from)
+                    short_id(from)
                 )
             }
         }
     }
-}
-
-/// Returns enough of a commit's name to know it by.
-fn short(commit: &str) -> &str {
-    head(commit, 12)
 }
 
 /// The most of a handoff's own text that the next run is given, in bytes.

@@ -3,14 +3,13 @@
 //! A record of its own in every mode that brings the work of several together; who settles a conflict,
 //! and how, is the mode's affair. Knows no git.
 
+use kapi_core::text::short_id;
 use serde::{Deserialize, Serialize};
 
 /// Conflicts that are kept; the oldest go first.
 pub const CONFLICTS_MAX: usize = 200;
 /// The most paths that are named in a sentence.
 const PATHS_REPORTED_MAX: usize = 10;
-/// How many digits of a commit are shown.
-const COMMIT_DIGITS: usize = 10;
 
 /// One conflict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +63,7 @@ impl WorkflowConflict {
         let found = format!(
             "{} conflicted with {} in {reported}{more}",
             self.what,
-            short(&self.onto)
+            short_id(&self.onto)
         );
         match &self.settled {
             None => format!("{found}; it is open"),
@@ -73,14 +72,10 @@ impl WorkflowConflict {
                 commit: Some(commit),
                 why,
                 ..
-            }) => format!("{found}; settled as {} by {by}: {why}", short(commit)),
+            }) => format!("{found}; settled as {} by {by}: {why}", short_id(commit)),
             Some(Settlement { by, why, .. }) => format!("{found}; settled by {by}: {why}"),
         }
     }
-}
-
-fn short(commit: &str) -> &str {
-    commit.get(..COMMIT_DIGITS).unwrap_or(commit)
 }
 
 #[cfg(test)]
@@ -96,7 +91,7 @@ mod tests {
             at_ms: 7,
             settled: None,
         };
-        let found = "T-002 conflicted with 0123456789 in src/0.rs, src/1.rs, src/2.rs, src/3.rs, \
+        let found = "T-002 conflicted with 0123456789ab in src/0.rs, src/1.rs, src/2.rs, src/3.rs, \
                      src/4.rs, src/5.rs, src/6.rs, src/7.rs, src/8.rs, src/9.rs and 2 more";
         assert_eq!(conflict.words(), format!("{found}; it is open"));
         assert!(conflict.is_open_of("T-002") && !conflict.is_open_of("T-001"));
@@ -106,7 +101,7 @@ mod tests {
             why: "it was done again".to_owned(),
             at_ms: 8,
         });
-        let settled = "settled as fedcba9876 by goal 004-two: it was done again";
+        let settled = "settled as fedcba987654 by goal 004-two: it was done again";
         assert_eq!(conflict.words(), format!("{found}; {settled}"));
         assert!(!conflict.is_open_of("T-002"));
     }

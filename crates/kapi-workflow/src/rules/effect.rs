@@ -10,7 +10,7 @@ use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::integration_branch::{CheckoutRule, IntegrationBranch};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
-use kapi_core::text::agent_name;
+use kapi_core::text::{agent_name, short_id};
 use kapi_core::workflow_status::WorkflowStatus;
 use kapi_goal::rules::budget::Budget;
 use kapi_goal::rules::plan::task::PlanTaskId;
@@ -131,7 +131,6 @@ impl WorkflowAction {
     /// Says what it does, in a few words.
     #[must_use]
     pub fn words(&self) -> String {
-        let short = |commit: &str| commit.chars().take(10).collect::<String>();
         match self {
             Self::Ask(question) => {
                 let agent = agent_name(&question.agent);
@@ -143,34 +142,36 @@ impl WorkflowAction {
                 work.task, work.attempt, work.title
             ),
             Self::Work(work) => format!("{}: a goal is working on it: {}", work.task, work.title),
-            Self::Land(landing) => format!("{}: landing {}", landing.task, short(&landing.commit)),
+            Self::Land(landing) => {
+                format!("{}: landing {}", landing.task, short_id(&landing.commit))
+            }
             Self::Verify(asked) if asked.commit == asked.base => {
-                format!("verifying the base at {}", short(&asked.commit))
+                format!("verifying the base at {}", short_id(&asked.commit))
             }
             Self::Verify(asked) => {
-                format!("verifying the combined work at {}", short(&asked.commit))
+                format!("verifying the combined work at {}", short_id(&asked.commit))
             }
-            Self::Advance(step) => format!("moving {} to {}", step.target, short(&step.to)),
+            Self::Advance(step) => format!("moving {} to {}", step.target, short_id(&step.to)),
             Self::Propose(proposal) => {
                 let question = &proposal.question;
                 let agent = agent_name(&question.agent);
                 format!("asking {agent} {}", question.role.asked)
             }
             Self::Reapply(wanted) => {
-                let (commit, head) = (short(&wanted.commit), short(&wanted.head));
+                let (commit, head) = (short_id(&wanted.commit), short_id(&wanted.head));
                 format!("applying {commit} to {head}")
             }
             Self::Measure(wanted) => {
                 let on = wanted.held_back.as_ref();
                 let on = on.map_or("", |_| " on the held-back inputs");
-                format!("measuring {}{on}", short(&wanted.commit))
+                format!("measuring {}{on}", short_id(&wanted.commit))
             }
             Self::Restore(wanted) => match &wanted.keep {
-                Some(keep) => format!("keeping {}", short(&keep.commit)),
-                None => format!("restoring the worktree to {}", short(&wanted.head)),
+                Some(keep) => format!("keeping {}", short_id(&keep.commit)),
+                None => format!("restoring the worktree to {}", short_id(&wanted.head)),
             },
             Self::Split(wanted) => {
-                let head = short(&wanted.head);
+                let head = short_id(&wanted.head);
                 format!("splitting {head} into independent branches")
             }
             Self::Combine(step) => step.words(),

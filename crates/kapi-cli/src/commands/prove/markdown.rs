@@ -4,10 +4,10 @@ use kapi_check::perform::prove::ChangeProof;
 use kapi_check::rules::proof::conclusion::ProofStatus;
 use kapi_check::rules::proof::verify_report::{VerifyReport, proof_lines, run_end};
 use kapi_check::rules::proof::verify_run::VerifyRun;
+use kapi_core::text::short_id;
 use kapi_wire::result::JudgeView;
 
 use super::view::headline;
-use crate::contract::short;
 
 /// Returns the proof as Markdown.
 pub(super) fn text(proof: &ChangeProof) -> String {
@@ -32,8 +32,8 @@ pub(super) fn text(proof: &ChangeProof) -> String {
         format!(
             "## {mark} {}\n\n`{}..{}`\n\n",
             plain(&headline(proof)),
-            short(&proof.base),
-            short(&proof.commit)
+            short_id(&proof.base),
+            short_id(&proof.commit)
         ),
         "| checks | on the base | with the change |\n|---|---|---|\n".to_owned(),
         rows.concat(),

@@ -7,10 +7,10 @@ use kapi_check::rules::proof::assess;
 use kapi_check::rules::proof::assess::Grade;
 use kapi_check::rules::proof::inspection::Inspection;
 use kapi_check::rules::proof::verify_report::{VerifyReport, proof_lines, run_end};
+use kapi_core::text::short_id;
 use kapi_wire::result::{JudgeView, VerifyView};
 use serde::Serialize;
 
-use crate::contract::short;
 use crate::ui::{Format, Ui};
 
 #[derive(Debug, Serialize)]
@@ -78,8 +78,8 @@ fn lines(proof: &ChangeProof) -> Vec<String> {
         headline(proof),
         format!(
             "  change    {}..{}",
-            short(&proof.base),
-            short(&proof.commit)
+            short_id(&proof.base),
+            short_id(&proof.commit)
         ),
     ];
     lines.extend(runs("on the base", &proof.baseline));

@@ -134,7 +134,7 @@ fn human(context: &Context, known: &SandboxDetails, history: &LaunchHistory, hol
         row("used", &cost);
     }
     if let Some(branch) = &record.branch {
-        let commit = branch.commit.as_deref().map(crate::contract::short);
+        let commit = branch.commit.as_deref().map(kapi_core::text::short_id);
         let at = commit.map_or_else(|| "no commit yet".to_owned(), |at| format!("at {at}"));
         row("branch", &format!("{}, {at}", branch.name));
         if branch.pushed.is_some() {

@@ -215,7 +215,7 @@ fn ended(task: &KernelTask) -> Vec<(&'static str, String)> {
     if let (Some(branch), Some(commit)) = (&work.branch, &work.commit) {
         facts.push((
             "branch",
-            format!("{branch} at {}", crate::contract::short(commit)),
+            format!("{branch} at {}", kapi_core::text::short_id(commit)),
         ));
     }
     if let Some(grade) = work.grade {

@@ -5,7 +5,7 @@
 //! line.
 
 use kapi_check::rules::measure::MeasurementReport;
-use kapi_core::text::{agent_name, counted};
+use kapi_core::text::{agent_name, counted, short_id};
 use kapi_core::workflow_status::WorkflowStatus;
 use kapi_workflow::rules::modes::ModeEvent;
 use kapi_workflow::rules::modes::autoresearch::event::{AutoresearchEvent, Candidate, TryAnswer};
@@ -16,7 +16,6 @@ use kapi_workflow::rules::modes::autoresearch::summary::{
 };
 use kapi_workflow::rules::state::Workflow;
 
-use crate::contract::short;
 use crate::event_words::first_line;
 use crate::modes::Front;
 use crate::modes::autoresearch::page;
@@ -56,7 +55,7 @@ fn summary(ui: Ui, workflow: &Workflow) {
         return;
     };
     if let Some(branch) = &search.branch {
-        let head = short(&branch.head);
+        let head = short_id(&branch.head);
         ui.field("branch", &format!("{} at {head}", branch.name));
         ui.field("worktree", &branch.worktree);
     }
@@ -73,7 +72,7 @@ fn summary(ui: Ui, workflow: &Workflow) {
         ui.field("ended", ending.words());
     }
     for made in &search.branches {
-        let commit = short(&made.commit);
+        let commit = short_id(&made.commit);
         ui.field("part", &format!("{} at {commit}", made.branch));
     }
 }
@@ -158,7 +157,7 @@ fn next(workflow: &Workflow) -> Vec<String> {
         return Vec::new();
     }
     vec![
-        format!("git diff {}...{}", short(&search.base), branch.name),
+        format!("git diff {}...{}", short_id(&search.base), branch.name),
         format!("git merge {}", branch.name),
     ]
 }
@@ -235,7 +234,7 @@ fn fact(event: &AutoresearchEvent) -> Option<String> {
         AutoresearchEvent::SearchEnded { ending } => format!("the search ends: {}", ending.words()),
         AutoresearchEvent::HeadVerified { measured, groups } => format!(
             "what was kept holds at {}, in {}",
-            short(&measured.commit),
+            short_id(&measured.commit),
             counted(groups.len(), "independent part")
         ),
         AutoresearchEvent::BranchesMade { branches } => {

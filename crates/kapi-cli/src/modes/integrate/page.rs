@@ -4,14 +4,13 @@
 
 use kapi_check::rules::proof::verify_report::run_end;
 use kapi_core::id::GoalId;
-use kapi_core::text::counted;
+use kapi_core::text::{counted, short_id};
 use kapi_workflow::rules::effect::combine::{Coverage, Foresight};
 use kapi_workflow::rules::modes::integrate::conflict::SettledConflict;
 use kapi_workflow::rules::modes::integrate::plan::MergeStep;
 use kapi_workflow::rules::modes::integrate::state::Integrate;
 use maud::{Markup, html};
 
-use crate::contract::short;
 use crate::modes::integrate::phrases::{of as integration_of, said};
 use crate::workflow::page::text::{FACT_BYTES_MAX, LINE_BYTES_MAX, cut};
 use crate::workflow::page::{ModePage, PageSource, Section, Tile};
@@ -153,7 +152,7 @@ fn placed(source: &PageSource<'_>, state: &Integrate, step: &MergeStep) -> Marku
                 (source.changes(
                     &applied.before,
                     &applied.after,
-                    &format!("Changes of {} as {}", step.source, short(&applied.after)),
+                    &format!("Changes of {} as {}", step.source, short_id(&applied.after)),
                 ))
             }
             None => p { "It is not on the branch yet." }
@@ -177,7 +176,7 @@ fn settlement(source: &PageSource<'_>, settled: &SettledConflict) -> Markup {
         (source.changes(
             &settled.before,
             &settled.after,
-            &format!("Changes up to {}", short(&settled.after)),
+            &format!("Changes up to {}", short_id(&settled.after)),
         ))
     }
 }

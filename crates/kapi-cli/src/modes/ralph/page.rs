@@ -1,12 +1,11 @@
 //! A build on its page: its tasks with what each changed, its criteria with their evidence, and what
 //! reviews found.
 
-use kapi_core::text::counted;
+use kapi_core::text::{counted, short_id};
 use kapi_workflow::rules::modes::ralph::review::Review;
 use kapi_workflow::rules::modes::ralph::state::{Ralph, Stand, TaskState};
 use maud::{Markup, html};
 
-use crate::contract::short;
 use crate::modes::ralph::phrases::{category, criterion, of as build_of, stand};
 use crate::workflow::page::text::{FACT_BYTES_MAX, LINE_BYTES_MAX, cut};
 use crate::workflow::page::{Fact, ModePage, PageSource, Section, Tile};
@@ -114,7 +113,7 @@ fn task(source: &PageSource<'_>, state: &TaskState) -> Markup {
             p { "Because: " (cut(because, FACT_BYTES_MAX)) }
         }
         @if let (Some(base), Some(commit)) = (&state.base, made) {
-            (source.changes(base, commit, &format!("Changes of {} up to {}", state.task.id, short(commit))))
+            (source.changes(base, commit, &format!("Changes of {} up to {}", state.task.id, short_id(commit))))
         }
     }
 }
@@ -148,7 +147,7 @@ fn reviewed(review: &Review) -> Markup {
     html! {
         (cut(&found.summary, FACT_BYTES_MAX))
         p.note {
-            "by " (review.by) " at " code { (short(&review.commit)) } ", "
+            "by " (review.by) " at " code { (short_id(&review.commit)) } ", "
             (counted(found.findings.len(), "finding"))
         }
         @if !found.findings.is_empty() {

@@ -1,11 +1,11 @@
 //! What is said of a build wherever it is shown: in the terminal and on its page.
 
+use kapi_core::text::short_id;
 use kapi_workflow::rules::modes::Body;
 use kapi_workflow::rules::modes::ralph::review::FindingCategory;
 use kapi_workflow::rules::modes::ralph::state::{Ralph, Stand, TaskState};
 use kapi_workflow::rules::state::Workflow;
 
-use crate::contract::short;
 use crate::event_words::first_line;
 
 /// Returns the build of a workflow.
@@ -22,8 +22,8 @@ pub(super) fn stand(state: &TaskState) -> String {
     match &state.stand {
         Stand::Waiting if state.base.is_some() => "at work".to_owned(),
         Stand::Waiting => "waits".to_owned(),
-        Stand::Proved { commit } => format!("proved, {}", short(commit)),
-        Stand::Landed { head } => format!("landed, {}", short(head)),
+        Stand::Proved { commit } => format!("proved, {}", short_id(commit)),
+        Stand::Landed { head } => format!("landed, {}", short_id(head)),
         Stand::Rested { status, reason } => reason.as_deref().map_or_else(
             || format!("its goal is {status}"),
             |reason| format!("its goal is {status}: {}", first_line(reason)),

@@ -6,7 +6,7 @@
 
 use kapi_check::rules::proof::verify_report::{VerifyReport, first_failure};
 use kapi_core::id::GoalId;
-use kapi_core::text::agent_name;
+use kapi_core::text::{agent_name, short_id};
 use kapi_core::workflow_status::WorkflowStatus;
 use kapi_goal::rules::plan::task::PlanTaskId;
 use kapi_goal::rules::state::GoalStatus;
@@ -18,7 +18,6 @@ use kapi_workflow::rules::modes::ralph::plan::{Consensus, PlanTask, RalphPlan};
 use kapi_workflow::rules::modes::ralph::review::Review;
 use kapi_workflow::rules::state::Workflow;
 
-use crate::contract::short;
 use crate::event_words::first_line;
 use crate::modes::Front;
 use crate::modes::ralph::page;
@@ -56,7 +55,7 @@ fn summary(ui: Ui, workflow: &Workflow) {
         ui.line(&format!(
             "  branch   {} at {}",
             branch.name,
-            short(&branch.head)
+            short_id(&branch.head)
         ));
         ui.line(&format!("  worktree {}", branch.worktree));
     }
@@ -65,7 +64,7 @@ fn summary(ui: Ui, workflow: &Workflow) {
         ui.line(&format!(
             "  review   {} of {}: {}",
             review.cycle,
-            short(&review.commit),
+            short_id(&review.commit),
             first_line(&review.findings.summary)
         ));
         for finding in findings.iter().filter(|finding| finding.must_fix) {
@@ -137,7 +136,7 @@ fn next(workflow: &Workflow) -> Vec<String> {
         return Vec::new();
     };
     vec![
-        format!("git diff {}...{}", short(&ralph.base), branch.name),
+        format!("git diff {}...{}", short_id(&ralph.base), branch.name),
         format!("git merge {}", branch.name),
     ]
 }
@@ -205,11 +204,11 @@ fn ralph(event: &RalphEvent) -> Option<String> {
         } => format!(
             "{task} landed{}: the branch is at {}",
             if *merged { ", merged" } else { "" },
-            short(head)
+            short_id(head)
         ),
         RalphEvent::TaskAlreadyDone { task, commit } => format!(
             "{task} is already done: its checks pass on {} without a change",
-            short(commit)
+            short_id(commit)
         ),
         RalphEvent::TaskConflicted { task, paths } => format!(
             "{task} conflicts with landed work in {}; it restarts",
@@ -276,7 +275,10 @@ fn rested(
 ) -> String {
     match (commit, reason) {
         (Some(commit), _) if status == GoalStatus::Done => {
-            format!("{task} is proved by goal {goal}: commit {}", short(commit))
+            format!(
+                "{task} is proved by goal {goal}: commit {}",
+                short_id(commit)
+            )
         }
         (_, Some(reason)) => format!("{task}: goal {goal} is {status}, {}", first_line(reason)),
         (_, None) => format!("{task}: goal {goal} is {status}"),
@@ -295,10 +297,13 @@ fn tasks(plan: &RalphPlan) -> String {
 
 fn verified(commit: &str, report: &VerifyReport) -> String {
     match first_failure(report) {
-        None => format!("the combined work passes verification at {}", short(commit)),
+        None => format!(
+            "the combined work passes verification at {}",
+            short_id(commit)
+        ),
         Some(failure) => format!(
             "the combined work fails verification at {}: {failure}",
-            short(commit)
+            short_id(commit)
         ),
     }
 }
@@ -318,7 +323,7 @@ fn reviewed(review: &Review) -> String {
         );
     }
     match (review.findings.approve, n_must) {
-        (true, 0) => format!("{by} approves {}", short(&review.commit)),
+        (true, 0) => format!("{by} approves {}", short_id(&review.commit)),
         (_, 1) => format!("{by} found one thing to fix"),
         (_, n_must) => format!("{by} found {n_must} things to fix"),
     }

@@ -93,7 +93,7 @@ fn an_agent_knows_its_limits_its_place_and_its_checks() {
 ## This Run
 - You run in a sandbox (native). Nothing outside of your workspace can be changed, and trying is a waste of time.
 - Your changes to the workspace are committed to the branch `kapi/loop` when you end. Do not commit, push or switch branches yourself.
-- Besides your model you reach: the hosts that the user allowed.
+- Besides your model, you can reach: the hosts that the user allowed.
 - You have 2 minutes and 5 seconds, 50000 tokens, $0.50. What exceeds it ends you at once, wherever you are; what you wrote until then is kept.
 - Your tools: Read, Bash.
 - When you end, Kapi checks your work by itself:
@@ -114,7 +114,7 @@ fn an_agent_knows_its_limits_its_place_and_its_checks() {
 ## This Run
 - You run without isolation: what you do outside of the workspace stays done.
 - Your workspace cannot be written to. Your answer is what counts.
-- Besides your model you reach: everything.
+- Besides your model, you can reach: everything.
 - You have no limit of time, tokens or money; be sparing all the same.";
     assert_eq!(describe(&bare), expected);
 }

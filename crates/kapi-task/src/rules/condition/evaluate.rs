@@ -4,7 +4,7 @@
 //! makes anything hold.
 
 use kapi_core::pattern;
-use kapi_core::text::counted;
+use kapi_core::text::{counted, short_id};
 
 use crate::rules::condition::expression::{Expression, ExpressionContext};
 use crate::rules::condition::{
@@ -227,13 +227,9 @@ fn git(is: &GitIs, answer: &ProbeAnswer) -> Option<(bool, String)> {
             format!("{} ahead", counted(*commits, "commit")),
         )),
         (GitIs::RefChanged { .. }, ProbeAnswer::Moved { before, now }) => {
-            let name = |commit: &Option<String>| {
-                let short: Option<String> = commit
-                    .as_ref()
-                    .map(|commit| commit.chars().take(12).collect());
-                short.unwrap_or_else(|| "nowhere".to_owned())
-            };
-            let found = format!("was {}, is {}", name(before), name(now));
+            let was = before.as_deref().map_or("nowhere", short_id);
+            let is = now.as_deref().map_or("nowhere", short_id);
+            let found = format!("was {was}, is {is}");
             Some((before != now, found))
         }
         _ => None,

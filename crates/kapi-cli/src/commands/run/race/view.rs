@@ -3,7 +3,7 @@
 //! The order of the lanes is the core's; here it is only written down.
 
 use kapi_check::rules::proof::inspection::Inspection;
-use kapi_core::text::agent_name;
+use kapi_core::text::{agent_name, short_id};
 use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_goal::record::project::Project;
 use kapi_goal::record::race::{Lane, Winner};
@@ -19,7 +19,6 @@ use serde::Serialize;
 use crate::amount;
 use crate::commands::run::race::field::{RaceField, Troubles};
 use crate::context::Context;
-use crate::contract::short;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::ui::{Format, Ui};
@@ -290,7 +289,7 @@ fn human(ui: Ui, view: &RaceView) {
             ui.line(&format!("         ahead of the next by {}", by_words(by)));
         }
         if let (None, Some(candidate)) = (&lane.commit, &lane.candidate) {
-            let work = short(candidate);
+            let work = short_id(candidate);
             ui.line(&format!("         its unproved work is kept at {work}"));
         }
     }

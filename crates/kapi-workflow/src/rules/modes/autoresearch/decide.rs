@@ -79,11 +79,6 @@ pub(crate) fn ask(
     Ok(draft.events)
 }
 
-/// Returns the beginning of a commit's name.
-pub(in crate::rules::modes::autoresearch) fn short(commit: &str) -> &str {
-    kapi_core::quote::head(commit, 12)
-}
-
 const fn is_drafting(search: &Autoresearch) -> bool {
     matches!(
         search.phase,

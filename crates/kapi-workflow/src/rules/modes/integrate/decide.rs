@@ -238,10 +238,5 @@ fn other(effect: &EffectId) -> WorkflowRule {
     }
 }
 
-/// Returns the beginning of a commit's name.
-pub(in crate::rules::modes::integrate) fn short(commit: &str) -> &str {
-    kapi_core::quote::head(commit, 12)
-}
-
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 
 use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::id::EffectId;
+use kapi_core::text::short_id;
 
 use crate::rules::branch::Branch;
 use crate::rules::effect::{
@@ -133,7 +134,7 @@ fn landing(
         message: format!(
             "{kind}: {}\n\nProved as {}.\n\nKapi-Workflow: {id}\nKapi-Task: {}\n",
             task.title,
-            short(commit),
+            short_id(commit),
             task.id
         ),
         at_s: state.rested_at_ms.div_euclid(1000),

@@ -2,6 +2,8 @@
 //!
 //! Everything comes from the facts; what agents said of their changes is marked as theirs.
 
+use kapi_core::text::short_id;
+
 use crate::rules::modes::autoresearch::contract::sound;
 use crate::rules::modes::autoresearch::decide::short;
 use crate::rules::modes::autoresearch::run::{Run, RunStatus};
@@ -82,7 +84,7 @@ fn chosen(search: &Autoresearch) -> Vec<String> {
     let mut lines: Vec<String> = search
         .gains()
         .map(|run| {
-            let commit = short(&run.commit);
+            let commit = short_id(&run.commit);
             format!(
                 "Run {} is kept as `{commit}`: {}",
                 run.number,

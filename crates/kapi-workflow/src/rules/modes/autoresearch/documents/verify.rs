@@ -2,6 +2,7 @@
 
 use kapi_check::rules::measure::{MeasurementReport, ScriptRun};
 use kapi_core::quote::{fenced, tail, visible};
+use kapi_core::text::short_id;
 
 use crate::rules::modes::autoresearch::decide::short;
 use crate::rules::modes::autoresearch::state::Autoresearch;
@@ -30,7 +31,7 @@ pub(super) fn text(workflow: &Workflow, search: &Autoresearch) -> String {
         rows.push(format!(
             "| {} | {} | {} | {metric} | {} | {} |",
             run.number,
-            cell(short(&run.commit)),
+            cell(short_id(&run.commit)),
             run.status.as_str(),
             run.samples.len(),
             cell(&run.reason)

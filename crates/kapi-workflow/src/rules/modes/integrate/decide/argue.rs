@@ -3,6 +3,7 @@
 //! Three attempts in a cycle; the third revision and any block wait for a person.
 
 use kapi_core::id::GoalId;
+use kapi_core::text::short_id;
 
 use crate::rules::effect::combine::CoverageFault;
 use crate::rules::evidence::Weight;
@@ -68,7 +69,7 @@ fn reviewed(
     let (n_problems, n_justified) = (said.problems.len(), said.justified.len());
     let summary = format!(
         "review of {}: {n_problems} problems, {n_justified} findings justified",
-        short(&head)
+        short_id(&head)
     );
     let mut found = draft.seen(Weight::Narrative, "review", summary, &head);
     found.role = Some(IntegrateRole::Reviewer.as_str().to_owned());

@@ -1,6 +1,9 @@
 //! The end: the integration branch moves to exactly the head that was approved, from exactly where the
 //! plan found it.
 
+use kapi_core::text::short_id;
+
+use crate::rules::decision_draft::DecisionDraft;
 use crate::rules::denied::WorkflowRule;
 use crate::rules::evidence::Weight;
 use crate::rules::modes::integrate::decide::draft::Draft;
@@ -19,7 +22,7 @@ pub(super) fn advanced(
             rule: format!("take {at} for the approved head, which is {to}"),
         });
     }
-    let summary = format!("dev moved from {} to {}", short(&from), short(&to));
+    let summary = format!("dev moved from {} to {}", short_id(&from), short_id(&to));
     let found = draft.seen(Weight::Validation, "land", summary, &to);
     draft.evidence(found);
     draft.fact(IntegrateEvent::TargetAdvanced {

@@ -4,7 +4,7 @@
 //! the result is verified like any other.
 
 use kapi_check::rules::proof::verify_report::run_end;
-use kapi_core::text::agent_name;
+use kapi_core::text::{agent_name, short_id};
 
 use crate::rules::conflict::Settlement;
 use crate::rules::denied::WorkflowRule;
@@ -65,8 +65,8 @@ fn found(draft: &mut Draft<'_>, source: &str, before: &str, paths: &[ConflictedP
     });
 }
 
-fn on_branch(draft: &mut Draft<'_>, source: &str, head: &str) {
-    let summary = format!("{source} is on the branch as {}", short(head));
+fn on_branch(draft: &mut DecisionDraft<'_, Integrate>, source: &str, head: &str) {
+    let summary = format!("{source} is on the branch as {}", short_id(head));
     let found = draft.seen(Weight::Validation, "land", summary, head);
     draft.evidence(found);
 }

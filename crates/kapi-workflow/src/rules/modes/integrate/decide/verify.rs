@@ -5,6 +5,7 @@
 use kapi_check::rules::proof::verify_report::{VerifyReport, run_end};
 use kapi_core::id::GoalId;
 use kapi_core::quote::tail;
+use kapi_core::text::short_id;
 
 use crate::rules::denied::WorkflowRule;
 use crate::rules::effect::combine::Coverage;
@@ -166,7 +167,7 @@ fn record(draft: &mut Draft<'_>, report: &VerifyReport, weight: Weight, kind: &s
             "`{}` {} on {}",
             run.command,
             run_end(run),
-            short(&report.commit)
+            short_id(&report.commit)
         );
         let mut found = draft.seen(weight, kind, summary, &report.commit);
         found.command = Some(run.command.clone());

@@ -1,6 +1,7 @@
 //! `decision-report.md`: what was decided and what it rests on, in nine parts.
 
 use kapi_check::rules::proof::verify_report::VerifyReport;
+use kapi_core::text::short_id;
 use kapi_core::workflow_status::WorkflowStatus;
 
 use crate::rules::modes::integrate::decide::short;
@@ -93,7 +94,7 @@ fn chosen(workflow: &Workflow, state: &Integrate) -> Vec<String> {
             "{} by {} as {}",
             it.source,
             it.method.as_str(),
-            short(&it.after)
+            short_id(&it.after)
         )
     }));
     lines.push(match (&state.landed, workflow.status) {

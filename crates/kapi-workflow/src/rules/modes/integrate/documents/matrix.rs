@@ -3,6 +3,7 @@
 use kapi_check::rules::proof::verify_report::run_end;
 use kapi_core::id::GoalId;
 use kapi_core::quote::tail;
+use kapi_core::text::short_id;
 
 use crate::rules::effect::combine::Foresight;
 use crate::rules::modes::integrate::conflict::{Regeneration, SettledConflict};
@@ -69,7 +70,7 @@ pub(in crate::rules::modes::integrate) fn text(state: &Integrate) -> String {
             "{} by {} as {}{resolved}",
             applied.source,
             applied.method.as_str(),
-            short(&applied.after)
+            short_id(&applied.after)
         ));
     }
     if lines.is_empty() {
@@ -131,7 +132,7 @@ pub(in crate::rules::modes::integrate) fn pairs(
                 "{} and {}: {}",
                 one_line(&one),
                 one_line(&other),
-                code(short(&it.commit))
+                code(short_id(&it.commit))
             )
         })
         .collect();
@@ -184,12 +185,12 @@ fn settled(settled: &SettledConflict) -> String {
         "## {} on {}\n\nPaths:\n\n{}{by_rule}\n\nOptions, in the words of {}:\n\n{}\n\nChosen:\n\n{}\n\n\
          Because:\n\n{}\n\nIt is in {}.",
         settled.source,
-        code(short(&settled.before)),
+        code(short_id(&settled.before)),
         list(&paths),
         one_line(&settled.by.to_string()),
         lines(&settled.said.options),
         quote(&settled.said.choice),
         quote(&settled.said.rationale),
-        code(short(&settled.after))
+        code(short_id(&settled.after))
     )
 }

@@ -1,7 +1,8 @@
 //! `integration-report.md`: what was to come together, what of it is in the result, what else is, and how
 //! that ended.
 
-use crate::rules::modes::integrate::decide::short;
+use kapi_core::text::short_id;
+
 use crate::rules::modes::integrate::documents::coverage_lines;
 use crate::rules::modes::integrate::source::Source;
 use crate::rules::modes::integrate::state::{Argument, Integrate, Statement};
@@ -52,7 +53,7 @@ fn inventory(state: &Integrate) -> Vec<String> {
             } else {
                 applied.map_or_else(
                     || "not on the branch yet".to_owned(),
-                    |it| format!("on the branch as {}", code(short(&it.after))),
+                    |it| format!("on the branch as {}", code(short_id(&it.after))),
                 )
             };
             format!(
@@ -105,7 +106,7 @@ fn review(state: &Integrate) -> String {
     format!(
         "By {}, of {}:\n\n{}\n\nFindings that are right as they are:\n\n{}\n\nProblems:\n\n{}",
         one_line(&review.by.to_string()),
-        code(short(&review.head)),
+        code(short_id(&review.head)),
         quote(&review.findings.summary),
         list(&justified),
         list(&problems)
@@ -137,7 +138,7 @@ fn statement(statement: &Statement) -> String {
         "Cycle {}, attempt {}, {}, by {by}: {what}",
         statement.cycle,
         statement.attempt,
-        code(short(&statement.head))
+        code(short_id(&statement.head))
     )
 }
 

@@ -3,6 +3,7 @@
 use kapi_check::rules::proof::verify_report::{VerifyReport, run_end};
 use kapi_core::id::GoalId;
 use kapi_core::quote::tail;
+use kapi_core::text::short_id;
 
 use crate::rules::evidence::BASELINE;
 use crate::rules::modes::integrate::decide::short;
@@ -36,7 +37,7 @@ pub(in crate::rules::modes::integrate) fn document(
             .map_or_else(|| "none".to_owned(), |code| code.to_string());
         rows.push(format!(
             "| {number} | {on} | {} | {} | {exit} |",
-            short(commit),
+            short_id(commit),
             cell(found.command.as_deref().unwrap_or_default())
         ));
     }

@@ -5,6 +5,7 @@
 use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_check::rules::proof::verify_run::VerifyRun;
 use kapi_core::quote::tail;
+use kapi_core::text::short_id;
 use kapi_goal::rules::state::GoalStatus;
 
 use crate::rules::changed::LandedPaths;
@@ -53,7 +54,7 @@ pub(super) fn rested(draft: &mut DecisionDraft<'_>, state: &TaskState, outcome: 
     let is_already_done = is_already_done(state, *status, commit.as_deref());
     let commit = commit.as_ref();
     if let Some(commit) = commit.filter(|_| is_already_done || *status == GoalStatus::Done) {
-        let (id, at) = (&state.task.id, short(commit));
+        let (id, at) = (&state.task.id, short_id(commit));
         let summary = if is_already_done {
             format!("{id} needed no change: its checks pass on {at}, as goal {goal} shows")
         } else {
@@ -114,7 +115,7 @@ pub(super) fn landed(draft: &mut DecisionDraft<'_>, state: &TaskState, outcome: 
     } else {
         ""
     };
-    let summary = format!("{id} is on the branch as {}{how}", short(head));
+    let summary = format!("{id} is on the branch as {}{how}", short_id(head));
     let reference = format!("git:{head}");
     let mut found = evidence(Weight::Validation, "land", summary, reference, draft.given);
     found.phase = Some("run".to_owned());
@@ -268,7 +269,7 @@ pub(super) fn record(
             "`{}` {} on {}",
             run.command,
             ended(run),
-            short(&report.commit)
+            short_id(&report.commit)
         );
         let reference = format!("git:{}", report.commit);
         let mut found = evidence(

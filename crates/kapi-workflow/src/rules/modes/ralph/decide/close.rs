@@ -5,6 +5,7 @@
 //! words are told, and prove nothing.
 
 use kapi_check::rules::proof::verify_report::VerifyReport;
+use kapi_core::text::short_id;
 use kapi_goal::rules::plan::task::PlanTaskId;
 
 use crate::rules::denied::WorkflowRule;
@@ -46,7 +47,7 @@ pub(super) fn reviewed(
     let summary = format!(
         "review {} of {}: {}, {n} findings",
         review.cycle,
-        short(&branch.head),
+        short_id(&branch.head),
         verdict.as_str()
     );
     let reference = format!("git:{}", branch.head);

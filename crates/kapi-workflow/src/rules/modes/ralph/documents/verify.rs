@@ -2,6 +2,7 @@
 
 use kapi_check::rules::proof::verify_run::VerifyRun;
 use kapi_core::quote::tail;
+use kapi_core::text::short_id;
 
 use crate::rules::evidence::{BASELINE, STRAYED, WorkflowEvidence};
 use crate::rules::modes::ralph::decide::short;
@@ -55,7 +56,7 @@ pub(in crate::rules::modes::ralph) fn text(workflow: &Workflow, ralph: &Ralph) -
         rows.push(format!(
             "| {number} | {} | {} | {} | {code} |",
             cell(phase),
-            cell(short(commit)),
+            cell(short_id(commit)),
             cell(command)
         ));
     }
