@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kapi_core::actor::Actor;
+use kapi_core::failure::chain;
 use kapi_core::id::GoalId;
 use kapi_core::state_directory::{OWN_LOOPS, POLICY_FILE, STATE_DIRECTORY};
 use kapi_gateway::egress::host_proxy::HostProxy;
@@ -29,7 +30,7 @@ use kapi_task::record::terms::GUARDRAILS;
 use crate::config::deliver::DeliverArgs;
 use crate::config::notify::NotifyArgs;
 use crate::config::{self, Config};
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::key_files;
 use crate::ui::Ui;

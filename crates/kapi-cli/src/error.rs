@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use kapi_core::failure::Failure;
+use kapi_core::failure::{Failure, chain};
 use kapi_goal::record::drive::GoalDriveError;
 use kapi_goal::record::error::EngineError;
 use kapi_goal::record::reference::ResolveError;
@@ -277,17 +277,11 @@ const fn denied_exit(denied: &GoalDenial) -> Exit {
     }
 }
 
-/// Returns an error and its causes in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.ends_with(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        source = cause.source();
+/// Returns nothing where what was looked for does not exist.
+pub(crate) fn optional<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.exit == Exit::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
-    text
 }

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use kapi_core::actor::Actor;
+use kapi_core::failure::chain;
 use kapi_core::state_directory::{OWN_LOOPS, STATE_DIRECTORY};
 use kapi_core::task_id::KernelTaskId;
 use kapi_goal::perform::survey::RepositorySurvey;
@@ -49,7 +50,7 @@ use crate::config::Config;
 use crate::context::Context;
 use crate::contract::participants;
 use crate::contract::participants::CountedLimits;
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::kernel::task_store::TaskStoreSource;
 use crate::kernel::terms::{ResolvedTerms, SettingRow};

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use kapi_core::failure::chain;
 use kapi_core::id::Slug;
 use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_goal::record::goal_listing::ListingStatus;
@@ -14,7 +15,7 @@ use kapi_workflow::rules::transliterate::plain;
 
 use crate::config::GoalTable;
 use crate::contract::flags::{Args, parse_branch_type};
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::exit_code::Exit;
 
 /// The end of a branch's name that nobody gives one.

@@ -6,6 +6,7 @@ use std::error::Error;
 
 use kapi_agent::agent::AgentError;
 use kapi_core::failure::Failure;
+use kapi_core::quote::head;
 use kapi_sandbox::error::SandboxError;
 
 /// Bytes of a failure's message that are kept.
@@ -46,20 +47,6 @@ pub fn file(what: &str, path: &std::path::Path, error: &std::io::Error) -> Failu
 /// Returns an error and its causes in one line, capped.
 #[must_use]
 pub fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.ends_with(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        source = cause.source();
-    }
-    let mut end = text.len().min(MESSAGE_BYTES_MAX);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.truncate(end);
-    text
+    let text = kapi_core::failure::chain(error);
+    head(&text, MESSAGE_BYTES_MAX).to_owned()
 }

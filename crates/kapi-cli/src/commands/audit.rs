@@ -8,6 +8,7 @@ mod launches;
 
 use std::path::PathBuf;
 
+use kapi_core::failure::chain;
 use kapi_core::id::GoalId;
 use kapi_core::text::counted;
 use kapi_core::workflow_key::WorkflowKey;
@@ -24,7 +25,7 @@ use serde::Serialize;
 
 use crate::config::store::STORE;
 use crate::context::Context;
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::kernel::{self, ProjectKernel};
 use crate::ui::Format;

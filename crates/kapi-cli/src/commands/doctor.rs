@@ -12,6 +12,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
+use kapi_core::failure::chain;
 use kapi_sandbox::probe::{self, LevelSupport};
 use kapi_sandbox::spec::IsolationLevel;
 use kapi_store::layout::HomeLayout;
@@ -20,7 +21,7 @@ use serde::Serialize;
 
 use crate::container::{NO_IMAGE, image_hint};
 use crate::context::Context;
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::kernel;
 use crate::ui::Format;

@@ -6,11 +6,12 @@ mod goal;
 pub(crate) mod launch;
 mod task;
 
+use kapi_core::failure::chain;
 use kapi_workflow::record::audit::audit_workflow;
 use kapi_workflow::record::workflows::Workflows;
 
 use crate::context::Context;
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::subject::{Meaning, Silence, SubjectArgs};
 use crate::workflow::located::LocatedWorkflow;

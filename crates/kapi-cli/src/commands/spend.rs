@@ -6,6 +6,7 @@ pub(crate) mod today;
 
 use std::fs;
 
+use kapi_core::failure::chain;
 use kapi_core::usage::{Doubt, Usage};
 use kapi_spend::record::LedgerHome;
 use kapi_spend::record::error::LedgerError;
@@ -24,7 +25,7 @@ use kapi_sys::lock::LockError;
 use serde::Serialize;
 
 use crate::context::Context;
-use crate::error::{Error, chain};
+use crate::error::{Error, optional};
 use crate::exit_code::Exit;
 use crate::ui::Format;
 use crate::{amount, help};

@@ -4,6 +4,7 @@
 mod health;
 mod launches;
 
+use kapi_core::failure::chain;
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::text::counted;
 use kapi_goal::perform::survey::RepositorySurvey;
@@ -24,7 +25,7 @@ use crate::commands::show;
 use crate::commands::status::health::{Health, Leftover};
 use crate::commands::status::launches::LaunchRow;
 use crate::context::Context;
-use crate::error::{Error, chain};
+use crate::error::{Error, optional};
 use crate::exit_code::Exit;
 use crate::live_view::facts;
 use crate::subject::{Meaning, Silence, SubjectArgs};

@@ -4,14 +4,13 @@
 
 use std::collections::BTreeMap;
 
+use kapi_core::failure::chain;
 use kapi_gateway::ask::server::ModelApi;
 use kapi_gateway::model::route::BaseUrl;
 use kapi_run::judge_settings::ProviderSettings;
 use kapi_settings::fault::Faults;
 use kapi_settings::setting::Setting;
 use serde::Deserialize;
-
-use crate::error::chain;
 
 /// `[judges.<provider>]`.
 #[derive(Debug, Clone, Deserialize)]

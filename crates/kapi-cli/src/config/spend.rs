@@ -4,14 +4,13 @@
 
 use std::collections::BTreeMap;
 
+use kapi_core::failure::chain;
 use kapi_settings::fault::Faults;
 use kapi_settings::scalar::{NumberText, UsdMicros, Whole};
 use kapi_settings::setting::Setting;
 use kapi_spend::rules::caps::{ASK_AT_PERCENT_DEFAULT, Caps};
 use kapi_spend::rules::prices::{Prices, WrittenPrice};
 use serde::Deserialize;
-
-use crate::error::chain;
 
 /// The keys that a project may lower.
 pub(crate) const KEYS: [&str; 3] = [

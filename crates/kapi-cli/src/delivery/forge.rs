@@ -6,11 +6,12 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use kapi_core::failure::chain;
 use kapi_core::quote::visible_line;
 use kapi_sys::process::{self, FinishedProcess, ProcessEnd, ProcessLimits, Program};
 
 use crate::context::Context;
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::exit_code::Exit;
 
 /// The longest one call of a forge's program may take.

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use kapi_core::failure::chain;
 use kapi_core::id::GoalId;
 use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_store::layout::{HomeLayout, project_key};
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::commands::rpc::attached::AttachedGoal;
 use crate::config::Config;
 use crate::context::Context;
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::exit_code::Exit;
 
 /// The name of the gate's file and of the lock beside it.

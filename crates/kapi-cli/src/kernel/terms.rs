@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use kapi_core::failure::chain;
 use kapi_goal::record::project::Project;
 use kapi_settings::fault::Faults;
 use kapi_settings::setting::Setting;
@@ -22,7 +23,7 @@ use crate::config::Config;
 use crate::config::kernel::{self, BackendTable, KernelSettings};
 use crate::config::source::{SourcedValue, ValueSource, at};
 use crate::context::Context;
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::kernel::start;
 

@@ -9,6 +9,7 @@ pub(super) mod within;
 
 use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::actor::Actor;
+use kapi_core::failure::chain;
 use kapi_core::task_id::KernelTaskId;
 use kapi_store::timestamp::format_ms;
 use kapi_sys::clock::Clock as _;
@@ -27,7 +28,7 @@ use kapi_wire::kernel_tools::answer::ToolAnswer;
 use kapi_wire::kernel_tools::answers;
 use kapi_wire::kernel_tools::input::{KernelToolRequest, TaskRequest};
 
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::kernel::{ProjectKernel, failed};
 
 /// Who asks.

@@ -4,6 +4,7 @@
 
 use std::iter;
 
+use kapi_core::failure::chain;
 use kapi_core::workflow_status::WorkflowStatus;
 use kapi_goal::record::inventory::workflow_entry::{WorkflowEntry, WorkflowWait};
 use kapi_goal::record::project::Project;
@@ -13,7 +14,7 @@ use kapi_workflow::record::requests::WorkflowOverview;
 use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::mode_spec::ModeSpec;
 
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::ui::Ui;
 use crate::workflow::words;
 

@@ -11,6 +11,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use kapi_core::actor::Actor;
+use kapi_core::failure::chain;
 use kapi_core::id::EffectId;
 use kapi_machine::watch::Activity;
 use kapi_run::host_grants::HostGrants;
@@ -23,7 +24,7 @@ use kapi_workflow::rules::event::WorkflowEvent;
 use kapi_workflow::rules::worker::WorkerId;
 
 use crate::context::Context;
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::event_words::first_line;
 use crate::exit_code::Exit;
 use crate::ui::harmless;

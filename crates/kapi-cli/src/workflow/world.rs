@@ -4,7 +4,7 @@
 //! The same parts as the world of a goal, made anew for each effect.
 
 use kapi_core::actor::Actor;
-use kapi_core::failure::Failure;
+use kapi_core::failure::{Failure, chain};
 use kapi_core::id::GoalId;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_goal::perform::real::RealWorld;
@@ -20,7 +20,7 @@ use kapi_workflow::rules::state::Workflow;
 
 use crate::config::Config;
 use crate::context::Context;
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::tool_service;
 
 /// What the world of a workflow is made of.

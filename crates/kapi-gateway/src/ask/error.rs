@@ -5,6 +5,7 @@
 use std::error::Error;
 
 use kapi_core::agent_end::{ProviderFailure, ProviderFailureKind};
+use kapi_core::failure::chain;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -199,19 +200,4 @@ impl AskError {
             Self::BrokenOff { .. } | Self::TimedOut { .. } | Self::Cancelled { .. }
         )
     }
-}
-
-/// Returns an error and its causes in one line.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.ends_with(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        source = cause.source();
-    }
-    text
 }

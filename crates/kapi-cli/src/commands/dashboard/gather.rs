@@ -1,5 +1,6 @@
 //! What stands on the screen, put together from queue, files and locks. Changes nothing.
 
+use kapi_core::failure::chain;
 use kapi_core::task_id::LoopName;
 use kapi_settings::fault::SettingsFault;
 use kapi_sys::clock::Clock as _;
@@ -16,7 +17,7 @@ use kapi_wire::kernel::dashboard::{
 };
 use kapi_wire::kernel::task::{KernelTaskView, status_word};
 
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::kernel::ProjectKernel;
 use crate::kernel::workers::Living;
 

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use kapi_core::actor::Actor;
+use kapi_core::failure::chain;
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::event::GoalEvent;
 use kapi_launch::event::LaunchEvent;
@@ -26,7 +27,7 @@ use crate::commands::events::cursor::{StreamMark, StreamMarks};
 use crate::commands::events::entry::FeedEntry;
 use crate::commands::events::spending::ProjectSpending;
 use crate::context::Context;
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::kernel::{ProjectKernel, failed};
 use crate::subject::launches::{here, is_of_task};
 use crate::{event_words, workflow};

@@ -9,6 +9,7 @@ use kapi_agent::agent::AgentKind;
 use kapi_agent::launch::upstream::GatewayAddress;
 use kapi_agent::launch::{self, AgentLaunch, AgentTurn, HostEnvironment, LaunchPurpose};
 use kapi_agent::settings::AgentSettings;
+use kapi_core::failure::chain;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_run::grant::{Cassettes, Grant, PASSED_VARIABLES};
 use kapi_sandbox::podman::options::Userns;
@@ -18,7 +19,6 @@ use super::ExplainRows;
 use crate::amount;
 use crate::config::source::{Origins, ValueSource};
 use crate::context::Context;
-use crate::error::chain;
 
 /// A run to explain.
 #[derive(Debug, Clone, Copy)]

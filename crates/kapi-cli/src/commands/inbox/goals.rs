@@ -2,6 +2,7 @@
 //!
 //! The words and the commands are the goals' own.
 
+use kapi_core::failure::chain;
 use kapi_goal::record::goal_listing::{GoalListingEntry, ListingStatus};
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::event::Stop;
@@ -10,7 +11,7 @@ use kapi_goal::rules::wait::WaitFor;
 use kapi_goal::rules::words;
 
 use crate::commands::inbox::item::{CommandLine, ItemContent, WaitingItem};
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::workflow::listing::updated_ms;
 
 /// Returns the goals that wait.

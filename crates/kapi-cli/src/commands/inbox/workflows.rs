@@ -2,6 +2,7 @@
 //!
 //! Which of them wait stands in the inventory; only those are loaded.
 
+use kapi_core::failure::chain;
 use kapi_core::workflow_status::WorkflowStatus;
 use kapi_goal::record::project::Project;
 use kapi_workflow::record::index::{WorkflowListingEntry, WorkflowSummary};
@@ -11,7 +12,7 @@ use kapi_workflow::rules::state::Workflow;
 
 use crate::commands::inbox::goals::damaged;
 use crate::commands::inbox::item::{CommandLine, ItemContent, WaitingItem};
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::event_words::first_line;
 use crate::modes;
 use crate::workflow::listing::updated_ms;

@@ -7,11 +7,12 @@ mod edit;
 mod list;
 mod settle;
 
+use kapi_core::failure::chain;
 use kapi_sys::lock::LockError;
 use kapi_task::record::guardrails::error::MemoryError;
 
 use crate::context::Context;
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::exit_code::Exit;
 
 /// Options of `kapi loop guardrail`.

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::{fs, io};
 
+use kapi_core::failure::chain;
 use kapi_core::id::GoalId;
 use kapi_goal::record::damage::Damage;
 use kapi_goal::record::goal_listing::ListingStatus;
@@ -19,7 +20,7 @@ use serde::Serialize;
 use crate::commands::loops::loop_state::troubles;
 use crate::commands::status::StatusRow;
 use crate::context::Context;
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::kernel;
 

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use kapi_core::failure::Failure;
+use kapi_core::failure::{Failure, chain};
 use kapi_core::id::GoalId;
 use kapi_goal::perform::waits;
 use kapi_goal::perform::waits::WaitCheck;
@@ -27,7 +27,7 @@ use crate::commands::up::board::{Board, BoardStatus};
 use crate::commands::up::tasks::{TaskTally, Tasks};
 use crate::commands::up::threads::{Shop, ThreadGroup, ThreadMessage};
 use crate::driving::attendance::alarm_failed;
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::{delivering, notification};
 
 /// The longest until everything is looked at again, should the system not tell of a change.

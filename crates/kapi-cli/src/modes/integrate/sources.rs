@@ -3,6 +3,7 @@
 //!
 //! Every reason is told at once, each with the command that helps.
 
+use kapi_core::failure::chain;
 use kapi_core::id::GoalId;
 use kapi_core::mode::Mode;
 use kapi_core::workflow_key::WorkflowKey;
@@ -19,7 +20,7 @@ use kapi_workflow::rules::modes::integrate::source::Source;
 
 use crate::config::Config;
 use crate::context::Context;
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::subject::{Meaning, Silence, SubjectArgs};
 

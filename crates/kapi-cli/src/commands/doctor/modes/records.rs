@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use kapi_core::failure::chain;
 use kapi_core::text::counted;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_goal::record::inventory::Inventory;
@@ -21,8 +22,7 @@ use kapi_workflow::rules::state::Workflow;
 
 use crate::commands::doctor::modes::{Class, Probe, RepairChoice};
 use crate::context::Context;
-use crate::error::{Error, chain};
-use crate::exit_code::Exit;
+use crate::error::{Error, optional};
 use crate::workflow::approving;
 
 /// A workflow that is looked at.

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kapi_core::actor::Actor;
+use kapi_core::failure::chain;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::Judge;
 use kapi_core::mode::Mode;
@@ -26,7 +27,6 @@ use kapi_workflow::rules::terms::{PlanApproval, WorkflowTerms};
 use crate::commands::doctor::modes::surface::modes;
 use crate::commands::doctor::modes::{Class, Probe};
 use crate::context::Context;
-use crate::error::chain;
 
 /// A commit that nobody looks for: nothing is driven here.
 const NO_COMMIT: &str = "0000000000000000000000000000000000000000";
