@@ -17,7 +17,7 @@ use kapi_goal::record::reference::{Names, ReferenceTarget, SubjectKind, fitting}
 use kapi_launch::paths::SandboxPaths;
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::{Error, optional};
 use crate::exit_code::Exit;
 use crate::kernel::{self, failed};
 
@@ -154,7 +154,7 @@ impl NumberedSubject {
 
 /// Returns everything in the project at hand that a reference fits.
 fn fits(context: &Context, reference: &str) -> Result<Vec<ReferenceTarget>, Error> {
-    let NumberedSubject { goals, workflows } = match candidates::root(context)? {
+    let NumberedSubject { goals, workflows } = match optional(context.project_root())? {
         Some(root) => NumberedSubject::load(context, &root)?,
         None => NumberedSubject::default(),
     };
@@ -176,10 +176,7 @@ fn is_task(context: &Context, id: KernelTaskId) -> Result<bool, Error> {
         let found = kernel.queue()?.find(id).map_err(|error| failed(&error))?;
         Ok(found.is_some())
     });
-    match found {
-        Err(error) if error.exit == Exit::NotFound => Ok(false),
-        found => found,
-    }
+    Ok(optional(found)?.unwrap_or_default())
 }
 
 /// Says that nothing is called so, and what there is.

@@ -134,11 +134,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     if let Some(answered) = args.go_on {
         return go_on(context, &home, answered);
     }
-    let root = match context.project_root() {
-        Ok(root) => Some(root),
-        Err(error) if error.exit == Exit::NotFound => None,
-        Err(error) => return Err(error),
-    };
+    let root = optional(context.project_root())?;
     let config = context.config(root.as_deref())?;
     let key = root.as_ref().map(|root| {
         let real = fs::canonicalize(root).unwrap_or_else(|_| root.clone());

@@ -142,13 +142,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         return show::run(context, &show::Args::of(reference));
     }
     let launches = launches::rows(context)?;
-    let project = match context.project_root() {
-        Ok(root) => context.project(&root, "kapi status"),
-        Err(error) if error.exit == Exit::NotFound => {
-            return Ok(nothing(context, launches, args.all));
-        }
-        Err(error) => return Err(error),
+    let Some(root) = optional(context.project_root())? else {
+        return Ok(nothing(context, launches, args.all));
     };
+    let project = context.project(&root, "kapi status");
     let mut standings = Workflows::of(&project)
         .standings()
         .map_err(|error| Error::engine(&error, ""))?;

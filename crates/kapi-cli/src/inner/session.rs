@@ -20,7 +20,7 @@ use kapi_workflow::rules::pending::WaitingDecision;
 use kapi_workflow::rules::state::Workflow;
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::{Error, optional};
 use crate::event_words::first_line;
 use crate::exit_code::Exit;
 use crate::ui::Format;
@@ -80,7 +80,7 @@ fn attached(context: &Context) -> Result<SessionView, Error> {
         session: session.clone(),
         attached: None,
     };
-    let (Some(session), Some(root)) = (session, root(context)?) else {
+    let (Some(session), Some(root)) = (session, optional(context.project_root())?) else {
         return Ok(view);
     };
     let project = context.project(&root, OWNER);
@@ -98,15 +98,6 @@ fn attached(context: &Context) -> Result<SessionView, Error> {
         }
     }
     Ok(view)
-}
-
-/// Returns the project; none where nothing was begun yet.
-fn root(context: &Context) -> Result<Option<std::path::PathBuf>, Error> {
-    match context.project_root() {
-        Ok(root) => Ok(Some(root)),
-        Err(error) if error.exit == Exit::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 /// Returns a workflow with the artifact that waits in it, as it was drafted.
@@ -137,7 +128,7 @@ fn candidates(context: &Context, mode: Mode, purpose: &str) -> Result<Candidates
         v: SESSION_VERSION,
         candidates: Vec::new(),
     };
-    let Some(root) = root(context)? else {
+    let Some(root) = optional(context.project_root())? else {
         return Ok(view);
     };
     let project = context.project(&root, OWNER);

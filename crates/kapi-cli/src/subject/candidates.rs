@@ -2,8 +2,6 @@
 //!
 //! Each is told with its kind, where it stands, what it is for, and the reference that names it alone.
 
-use std::path::PathBuf;
-
 use kapi_core::id::GoalId;
 use kapi_core::text::shortened;
 use kapi_core::workflow_key::WorkflowKey;
@@ -18,7 +16,7 @@ use kapi_workflow::record::index::WorkflowSummary;
 use kapi_workflow::record::workflows::Workflows;
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::{Error, optional};
 use crate::exit_code::Exit;
 use crate::kernel::{self, failed, no_task};
 use crate::subject::launches::standing::LaunchNeed;
@@ -139,7 +137,7 @@ fn load(project: &Project<'_>, id: &GoalId) -> Result<Goal, Error> {
 /// named by these.
 pub(super) fn under_way(context: &Context) -> Result<Vec<ReferenceTarget>, Error> {
     let mut found = Vec::new();
-    if let Some(root) = root(context)? {
+    if let Some(root) = optional(context.project_root())? {
         let project = context.project(&root, OWNER);
         let standings = Workflows::of(&project)
             .standings()
@@ -188,15 +186,6 @@ pub(super) fn under_way(context: &Context) -> Result<Vec<ReferenceTarget>, Error
     Ok(found)
 }
 
-/// Returns the directory of the project at hand, if there is one.
-pub(super) fn root(context: &Context) -> Result<Option<PathBuf>, Error> {
-    match context.project_root() {
-        Ok(root) => Ok(Some(root)),
-        Err(error) if error.exit == Exit::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
 /// Returns the tasks that have not ended and drive no goal of a workflow.
 fn tasks(context: &Context) -> Result<Vec<KernelTask>, Error> {
     let found = kernel::with(context, OWNER, |kernel| {
@@ -205,10 +194,7 @@ fn tasks(context: &Context) -> Result<Vec<KernelTask>, Error> {
         let own = tasks.filter(|task| !task.state.is_ended() && task.goal_drive().is_none());
         Ok(own.cloned().collect())
     });
-    match found {
-        Err(error) if error.exit == Exit::NotFound => Ok(Vec::new()),
-        found => found,
-    }
+    Ok(optional(found)?.unwrap_or_default())
 }
 
 /// Returns the goal or workflow that was begun last.

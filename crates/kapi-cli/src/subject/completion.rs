@@ -65,7 +65,7 @@ fn offered(fits: &dyn Fn(&ReferenceTarget) -> bool) -> Vec<CompletionCandidate> 
 
 /// Returns the goals and workflows that were begun last.
 fn ended(context: &Context) -> Vec<ReferenceTarget> {
-    let root = candidates::root(context).ok().flatten();
+    let root = context.project_root().ok();
     let loaded = root.and_then(|root| NumberedSubject::load(context, &root).ok());
     let NumberedSubject { goals, workflows } = loaded.unwrap_or_default();
     let goals = goals.into_iter().filter(|id| !id.is_part());

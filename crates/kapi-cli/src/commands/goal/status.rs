@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::commands::goal::{answer, pick};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::{Error, optional};
 use crate::exit_code::Exit;
 use crate::ui::Format;
 
@@ -22,8 +22,8 @@ const ENDED_MAX: usize = 10;
 
 /// Shows where every unfinished goal stands.
 pub(super) fn run(context: &Context) -> Result<Exit, Error> {
-    let (goals, ended) = match context.project_root() {
-        Ok(root) => {
+    let (goals, ended) = match optional(context.project_root())? {
+        Some(root) => {
             let project = context.project(&root, pick::OWNER);
             let ids = pick::state_so(&project, &|status| !status.is_terminal())?;
             let mut ended = Vec::new();
@@ -34,8 +34,7 @@ pub(super) fn run(context: &Context) -> Result<Exit, Error> {
             let goals = pick::load_all(&project, &ids)?;
             (goals, pick::load_all(&project, &ended)?)
         }
-        Err(error) if error.exit == Exit::NotFound => (Vec::new(), Vec::new()),
-        Err(error) => return Err(error),
+        None => (Vec::new(), Vec::new()),
     };
     match context.ui.format {
         Format::Json => context.ui.json(&GoalStatusView {

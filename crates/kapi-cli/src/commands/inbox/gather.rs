@@ -7,25 +7,20 @@ use kapi_workflow::record::workflows::Workflows;
 use crate::commands::inbox::item::WaitingItem;
 use crate::commands::inbox::{goals, kernel, launches, workflows};
 use crate::context::Context;
-use crate::error::Error;
-use crate::exit_code::Exit;
+use crate::error::{Error, optional};
 
 /// Returns what waits, oldest first.
 pub(super) fn gather(context: &Context) -> Result<Vec<WaitingItem>, Error> {
     let mut items = Vec::new();
-    match context.project_root() {
-        Ok(root) => {
-            let project = context.project(&root, "kapi inbox");
-            let standings = Workflows::of(&project).standings();
-            let standings = standings.map_err(|error| Error::engine(&error, ""))?;
-            for (subject, findings) in project.damage() {
-                items.push(goals::audited(&subject, &findings));
-            }
-            items.extend(goals::waiting(&project, &standings.goals)?);
-            items.extend(workflows::waiting(&project, &standings.workflows)?);
+    if let Some(root) = optional(context.project_root())? {
+        let project = context.project(&root, "kapi inbox");
+        let standings = Workflows::of(&project).standings();
+        let standings = standings.map_err(|error| Error::engine(&error, ""))?;
+        for (subject, findings) in project.damage() {
+            items.push(goals::audited(&subject, &findings));
         }
-        Err(error) if error.exit == Exit::NotFound => {}
-        Err(error) => return Err(error),
+        items.extend(goals::waiting(&project, &standings.goals)?);
+        items.extend(workflows::waiting(&project, &standings.workflows)?);
     }
     items.extend(kernel::waiting(context)?);
     items.extend(launches::waiting(context)?);

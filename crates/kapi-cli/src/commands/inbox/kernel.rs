@@ -9,17 +9,13 @@ use crate::commands::inbox::item::{CommandLine, ItemContent, WaitingItem};
 use crate::commands::loops::guardrail::failed;
 use crate::commands::loops::loop_state::{LoopTrouble, troubles};
 use crate::context::Context;
-use crate::error::Error;
-use crate::exit_code::Exit;
+use crate::error::{Error, optional};
 use crate::kernel::{self, ProjectKernel};
 
 /// Returns what waits.
 pub(super) fn waiting(context: &Context) -> Result<Vec<WaitingItem>, Error> {
-    match kernel::with(context, "kapi inbox", gathered) {
-        Ok(items) => Ok(items),
-        Err(error) if error.exit == Exit::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error),
-    }
+    let items = kernel::with(context, "kapi inbox", gathered);
+    Ok(optional(items)?.unwrap_or_default())
 }
 
 fn gathered(kernel: &ProjectKernel<'_>) -> Result<Vec<WaitingItem>, Error> {

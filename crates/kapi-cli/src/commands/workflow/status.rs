@@ -7,7 +7,7 @@ use kapi_wire::workflow::row::WorkflowStatusView;
 use kapi_workflow::record::workflows::Workflows;
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::{Error, optional};
 use crate::exit_code::Exit;
 use crate::ui::Format;
 use crate::workflow::{listing, purpose, session};
@@ -25,8 +25,8 @@ pub(crate) fn run(context: &Context, mode: Mode, args: &Args) -> Result<Exit, Er
     if !args.more.is_empty() {
         return Err(purpose::own_word(mode, "status", &args.more));
     }
-    let workflows = match context.project_root() {
-        Ok(root) => {
+    let workflows = match optional(context.project_root())? {
+        Some(root) => {
             let project = context.project(&root, "kapi status");
             let standings = Workflows::of(&project).standings();
             let standings = standings.map_err(|error| Error::engine(&error, ""))?;
@@ -36,8 +36,7 @@ pub(crate) fn run(context: &Context, mode: Mode, args: &Args) -> Result<Exit, Er
             rows.retain(|row| row.mode == mode.as_str());
             rows
         }
-        Err(error) if error.exit == Exit::NotFound => Vec::new(),
-        Err(error) => return Err(error),
+        None => Vec::new(),
     };
     match context.ui.format {
         Format::Json => context.ui.json(&WorkflowStatusView {

@@ -35,10 +35,8 @@ struct ExaminedWorkflow<'a> {
 
 /// Looks at every workflow.
 pub(super) fn probes(context: &Context, wish: RepairChoice) -> Result<Vec<Probe>, Error> {
-    let root = match context.project_root() {
-        Ok(root) => root,
-        Err(error) if error.exit == Exit::NotFound => return Ok(vec![none()]),
-        Err(error) => return Err(error),
+    let Some(root) = optional(context.project_root())? else {
+        return Ok(vec![none()]);
     };
     let project = context.project(&root, "kapi doctor");
     let listed = Workflows::of(&project)
