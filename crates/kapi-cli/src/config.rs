@@ -250,7 +250,7 @@ impl Config {
         let wanted = flag.or(self.network).unwrap_or(NETWORK_DEFAULT);
         // A flag is the person's own word of this moment; the project narrows what is usual.
         Ok(match (flag, self.network_at_most) {
-            (None, Some(most)) => grant::narrower(wanted, most),
+            (None, Some(most)) => wanted.min(most),
             (Some(_), _) | (None, None) => wanted,
         })
     }

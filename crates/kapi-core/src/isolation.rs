@@ -26,8 +26,8 @@ impl fmt::Display for SandboxLevel {
     }
 }
 
-/// What a run can reach over the network. Its model is always reached through Kapi.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// What a run can reach over the network, the least first. Its model is always reached through Kapi.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkMode {
     /// Nothing.

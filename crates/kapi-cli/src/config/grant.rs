@@ -204,20 +204,6 @@ pub(crate) fn narrow(own: &mut Resources, wanted: &Resources) -> Vec<&'static st
     lowered
 }
 
-/// Returns the narrower of two modes.
-pub(crate) fn narrower(one: NetworkMode, other: NetworkMode) -> NetworkMode {
-    let width = |mode| match mode {
-        NetworkMode::None => 0,
-        NetworkMode::Filtered => 1,
-        NetworkMode::Open => 2,
-    };
-    if width(other) < width(one) {
-        other
-    } else {
-        one
-    }
-}
-
 impl SandboxTable {
     /// Returns the limits that it names.
     pub(crate) fn limits(&self) -> Resources {

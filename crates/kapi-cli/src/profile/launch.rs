@@ -293,7 +293,7 @@ impl LaunchResolver<'_> {
             .iter()
             .filter_map(|one| one.network.clone());
         for most in at_most.into_iter().chain(narrowing) {
-            if grant::narrower(network.value, most.value) != network.value {
+            if most.value < network.value {
                 network = most;
             }
         }

@@ -137,7 +137,7 @@ fn narrowed(performer: &Performer<'_>, decision: &PolicyDecision) -> Result<Netw
     let Some(max) = &decision.constraints.network_max else {
         return Ok(set);
     };
-    let network = narrower(set, max.mode);
+    let network = set.min(max.mode);
     if network != set && performer.setting.level == SandboxLevel::None {
         return Err(denied(format!(
             "{}: without isolation, the network cannot be limited; {}",
@@ -146,14 +146,6 @@ fn narrowed(performer: &Performer<'_>, decision: &PolicyDecision) -> Result<Netw
         )));
     }
     Ok(network)
-}
-
-const fn narrower(one: NetworkMode, other: NetworkMode) -> NetworkMode {
-    match (one, other) {
-        (NetworkMode::None, _) | (_, NetworkMode::None) => NetworkMode::None,
-        (NetworkMode::Filtered, _) | (_, NetworkMode::Filtered) => NetworkMode::Filtered,
-        (NetworkMode::Open, NetworkMode::Open) => NetworkMode::Open,
-    }
 }
 
 fn patterns(limits: &[PolicyLimit]) -> Vec<String> {

@@ -191,17 +191,9 @@ fn unheld(constraints: &Constraints, network: NetworkMode) -> Vec<PolicyViolatio
     let wider = constraints
         .network_max
         .iter()
-        .filter(|max| width(network) > width(max.mode));
+        .filter(|max| network > max.mode);
     let wider = wider.map(|max| max.set_by.clone());
     commands.chain(paths).chain(wider).collect()
-}
-
-const fn width(network: NetworkMode) -> u8 {
-    match network {
-        NetworkMode::None => 0,
-        NetworkMode::Filtered => 1,
-        NetworkMode::Open => 2,
-    }
 }
 
 fn capped(mut text: String, bytes_max: usize) -> String {

@@ -113,10 +113,7 @@ impl PolicyMatch {
                 self.constraints.read_only.extend(limits(patterns));
             }
             Some(RunPart::Network(mode)) => {
-                if request
-                    .network
-                    .is_some_and(|asked| width(asked) >= width(*mode))
-                {
+                if request.network.is_some_and(|asked| asked >= *mode) {
                     self.violations.push(against("network denied"));
                 }
                 self.cap(narrower(*mode), against("the network is limited"));
@@ -146,17 +143,17 @@ impl PolicyMatch {
         }
         let allows = |rule: &&&PolicyRule| {
             let is_enough = |mode: NetworkMode| match request.network {
-                Some(asked) => width(asked) <= width(mode),
+                Some(asked) => asked <= mode,
                 None => true,
             };
             when::is_about(&rule.when, request) == Some(true)
                 && network_of(rule).is_none_or(is_enough)
         };
         let allowing: Vec<&&PolicyRule> = rules.iter().filter(allows).collect();
-        let Some(widest) = allowing
-            .iter()
-            .max_by_key(|rule| network_of(rule).map_or(u8::MAX, width))
-        else {
+        let Some(widest) = allowing.iter().max_by_key(|rule| {
+            let mode = network_of(rule);
+            (mode.is_none(), mode)
+        }) else {
             let line = rules.first().map_or(source.default_line, |rule| rule.line);
             self.violations.push(PolicyViolation {
                 rule: "default".to_owned(),
@@ -176,7 +173,7 @@ impl PolicyMatch {
 
     fn cap(&mut self, mode: NetworkMode, set_by: PolicyViolation) {
         let old = self.constraints.network_max.as_ref();
-        if old.is_none_or(|old| width(old.mode) > width(mode)) {
+        if old.is_none_or(|old| old.mode > mode) {
             self.constraints.network_max = Some(NetworkMax { mode, set_by });
         }
     }
@@ -250,14 +247,6 @@ fn is_host_of(patterns: &[String], host: &str) -> bool {
         pattern::is_name(pattern, name) || below.is_some_and(|bare| bare == name)
     };
     patterns.iter().any(is_of)
-}
-
-const fn width(mode: NetworkMode) -> u8 {
-    match mode {
-        NetworkMode::None => 0,
-        NetworkMode::Filtered => 1,
-        NetworkMode::Open => 2,
-    }
 }
 
 /// Returns what is left when something is denied.
