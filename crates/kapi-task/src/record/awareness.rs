@@ -73,13 +73,7 @@ pub fn load(root: &Path, start: &Path) -> Awareness {
         Ok(Some(found)) => found,
         Ok(None) => return shipped(None),
         Err(error) => {
-            return shipped(Some(SettingsFault {
-                file: AWARENESS_FILE.to_owned(),
-                line: 0,
-                key: None,
-                what: error.to_string(),
-                remedy: error.remedy().to_owned(),
-            }));
+            return shipped(Some(error.fault(Path::new(AWARENESS_FILE))));
         }
     };
     let source = file.display().to_string();
@@ -124,7 +118,10 @@ pub fn describe(run: &Circumstances<'_>) -> String {
                 .to_owned()
         }
     });
-    lines.push(format!("- Besides your model you reach: {}.", run.network));
+    lines.push(format!(
+        "- Besides your model, you can reach: {}.",
+        run.network
+    ));
     lines.push(format!("- {}", limits(run)));
     if !run.tools.is_empty() {
         lines.push(format!("- Your tools: {}.", run.tools.join(", ")));

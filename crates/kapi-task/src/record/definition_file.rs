@@ -22,7 +22,7 @@ use kapi_settings::fault::{Faults, SettingsFault};
 use kapi_store::hash::sha256_hex;
 
 use self::directory::Files;
-use crate::record::definition_file::directory::{DefinitionDirectory, DefinitionPathError, upward};
+use crate::record::definition_file::directory::{DefinitionDirectory, upward};
 use crate::rules::definition::{Definition, DefinitionSource};
 
 /// The loops of a project.
@@ -62,7 +62,7 @@ pub fn discover(root: &Path, start: &Path) -> LoopCatalog {
         Ok(Some(location)) => location,
         Ok(None) => return found,
         Err(error) => {
-            found.faults.push(unreadable(root, &error));
+            found.faults.push(error.fault(root));
             return found;
         }
     };
@@ -128,7 +128,7 @@ fn listed(
     match location.markdown(dir) {
         Ok(files) => files,
         Err(error) => {
-            faults.push(unreadable(dir, &error));
+            faults.push(error.fault(dir));
             // The directory is there: one further up is not meant instead.
             Some(Vec::new())
         }
@@ -141,7 +141,7 @@ fn add(location: &DefinitionDirectory, file: &Path, found: &mut LoopCatalog) {
         // It was removed since the directory was listed.
         Ok(None) => return,
         Err(error) => {
-            found.faults.push(unreadable(file, &error));
+            found.faults.push(error.fault(file));
             return;
         }
     };
@@ -174,12 +174,4 @@ fn duplicate(name: &str, second: &Definition, first: &Definition, text: &str) ->
         ),
         remedy: "rename one of them; until then, Kapi uses the other file".to_owned(),
     }
-}
-
-fn unreadable(path: &Path, error: &DefinitionPathError) -> SettingsFault {
-    SettingsFault::of_file(
-        path.display().to_string(),
-        error.to_string(),
-        error.remedy(),
-    )
 }

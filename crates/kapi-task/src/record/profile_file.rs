@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use kapi_settings::fault::{SettingsFault, nearest};
 
-use crate::record::definition_file::directory::{DefinitionDirectory, DefinitionPathError, upward};
+use crate::record::definition_file::directory::{DefinitionDirectory, upward};
 use crate::record::profile_file::read::Dialect;
 use crate::record::profile_file::tool::AgentTool;
 use crate::record::shipped;
@@ -154,7 +154,7 @@ fn opened(root: &Path, faults: &mut Vec<SettingsFault>) -> Option<DefinitionDire
     match DefinitionDirectory::open(root) {
         Ok(location) => location,
         Err(error) => {
-            faults.push(unreadable(root, &error));
+            faults.push(error.fault(root));
             None
         }
     }
@@ -171,7 +171,7 @@ fn add_all(
         Ok(Some(files)) => files,
         Ok(None) => return false,
         Err(error) => {
-            found.faults.push(unreadable(dir, &error));
+            found.faults.push(error.fault(dir));
             return true;
         }
     };
@@ -184,7 +184,7 @@ fn add_all(
             // It was removed since the directory was listed.
             Ok(None) => continue,
             Err(error) => {
-                found.faults.push(unreadable(Path::new(&name), &error));
+                found.faults.push(error.fault(Path::new(&name)));
                 continue;
             }
         };
@@ -222,14 +222,6 @@ fn duplicate(second: &AgentProfile, first: &str) -> SettingsFault {
         ),
         remedy: "rename one of them; until then, Kapi uses the other file".to_owned(),
     }
-}
-
-fn unreadable(path: &Path, error: &DefinitionPathError) -> SettingsFault {
-    SettingsFault::of_file(
-        path.display().to_string(),
-        error.to_string(),
-        error.remedy(),
-    )
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use kapi_settings::fault::SettingsFault;
 use rustix::fs::{CWD, Dir, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 
@@ -63,6 +64,11 @@ pub(in crate::record) enum DefinitionPathError {
 }
 
 impl DefinitionPathError {
+    /// Returns it as what is wrong with a file or directory.
+    pub(in crate::record) fn fault(&self, path: &Path) -> SettingsFault {
+        SettingsFault::of_file(path.display().to_string(), self.to_string(), self.remedy())
+    }
+
     /// Returns what to do.
     pub(in crate::record) const fn remedy(&self) -> &'static str {
         match self {
