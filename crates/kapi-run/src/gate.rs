@@ -24,14 +24,12 @@ use kapi_agent::stream::score;
 use kapi_core::consent_rule::matches;
 use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
-use kapi_gateway::serve::{ServeLimits, StopSignal, serve_unix};
+use kapi_gateway::serve::StopSignal;
 
 use crate::gate::client::{ALLOW, DENY};
 use crate::run_service::RunService;
 use crate::run_socket::RunSocket;
 
-/// Questions of one run at once.
-const CONNECTIONS_MAX: usize = 8;
 /// How long one question may take to arrive.
 const QUESTION_TIME: Duration = Duration::from_secs(10);
 /// How long one answer may take to be taken.
@@ -118,18 +116,9 @@ impl<'a> PermissionGate<'a> {
 
     /// Answers questions until the run is over.
     pub fn serve(&self, stop: &StopSignal) {
-        let limits = ServeLimits {
-            connections_max: CONNECTIONS_MAX,
-        };
         // Where nobody listens any more, the hook denies.
-        drop(serve_unix(
-            &self.run_socket.listener,
-            stop,
-            limits,
-            &|stream| {
-                drop(self.attend(stream, stop));
-            },
-        ));
+        self.run_socket
+            .serve(stop, &|stream| self.attend(stream, stop));
     }
 
     fn attend(&self, stream: &UnixStream, stop: &StopSignal) -> io::Result<()> {

@@ -7,11 +7,12 @@ use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
+use kapi_gateway::serve::{ServeLimits, StopSignal, serve_unix};
 use kapi_git::owned_dir;
 use kapi_sandbox::spec::Mount;
 use kapi_status::perform::listener::HookListener;
@@ -30,6 +31,10 @@ exec $ours/kapi \"$@\"
 const HOOK: &str = "hook";
 /// The directory that the socket has to itself.
 const SOCKET_DIR: &str = "socket";
+/// Connections of one socket that are served at once.
+const CONNECTIONS_MAX: usize = 8;
+/// The longest path of a socket that the system takes.
+const SOCKET_PATH_BYTES_MAX: usize = 100;
 
 /// A run's socket; when it is dropped, nobody listens there any more.
 pub struct RunSocket<Listener = UnixListener> {
@@ -57,6 +62,22 @@ impl RunSocket {
             level,
             directory: directory.to_path_buf(),
         })
+    }
+}
+
+impl RunSocket {
+    /// Answers whoever connects until the run is over. A listener that fails listens no more, which the
+    /// other end learns by its own end.
+    pub(crate) fn serve(
+        &self,
+        stop: &StopSignal,
+        attend: &(dyn Fn(&UnixStream) -> io::Result<()> + Sync),
+    ) {
+        let limits = ServeLimits {
+            connections_max: CONNECTIONS_MAX,
+        };
+        let serve = |stream: &UnixStream| drop(attend(stream));
+        drop(serve_unix(&self.listener, stop, limits, &serve));
     }
 }
 
@@ -148,6 +169,20 @@ fn furnish(level: SandboxLevel, directory: &Path, self_exe: &Path) -> Result<(),
 
 fn file_of(name: &str) -> String {
     format!("{name}.sock")
+}
+
+/// Connects to a socket. Its address is short and paths are not: a long one is named through its open
+/// directory.
+pub(crate) fn connect(socket: &Path) -> io::Result<UnixStream> {
+    let (Some(parent), Some(name)) = (socket.parent(), socket.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    if socket.as_os_str().len() <= SOCKET_PATH_BYTES_MAX {
+        return UnixStream::connect(socket);
+    }
+    let directory = File::open(parent)?;
+    let short = format!("/proc/self/fd/{}", directory.as_raw_fd());
+    UnixStream::connect(Path::new(&short).join(name))
 }
 
 /// Listens at a socket, which is named through its open directory: addresses are short.

@@ -3,14 +3,13 @@
 //! Runs inside the sandbox, so it knows a path and nothing else. A host that is gone or silent is an
 //! error, never an answer.
 
-use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::os::fd::AsRawFd as _;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+
+use crate::run_socket::connect;
 
 /// The variable that marks every process of a run.
 pub const RUN_ID_VARIABLE: &str = "KAPI_RUN_ID";
@@ -24,8 +23,6 @@ pub const CALL_BYTES_MAX: usize = 8 << 20;
 const ANSWER_BYTES_MAX: u64 = 8 << 20;
 /// How long an answer may take: longer than the host waits for a lock.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The longest path of a socket that the system takes.
-const SOCKET_PATH_BYTES_MAX: usize = 100;
 
 /// A call that got no answer.
 #[derive(Debug, thiserror::Error)]
@@ -86,17 +83,4 @@ fn exchange(socket: &Path, line: &str) -> io::Result<Vec<u8>> {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     Ok(answer)
-}
-
-/// A socket's address is short and paths are not: a long one is named through its open directory.
-fn connect(socket: &Path) -> io::Result<UnixStream> {
-    let (Some(parent), Some(name)) = (socket.parent(), socket.file_name()) else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
-    if socket.as_os_str().len() <= SOCKET_PATH_BYTES_MAX {
-        return UnixStream::connect(socket);
-    }
-    let directory = File::open(parent)?;
-    let short = format!("/proc/self/fd/{}", directory.as_raw_fd());
-    UnixStream::connect(Path::new(&short).join(name))
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
-use kapi_gateway::serve::{ServeLimits, StopSignal, serve_unix};
+use kapi_gateway::serve::StopSignal;
 use kapi_sandbox::spec::Mount;
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,8 +21,6 @@ use crate::run_service::RunService;
 use crate::run_socket::RunSocket;
 use crate::tool_client::{CALL_BYTES_MAX, KERNEL_VARIABLE, RUN_ID_VARIABLE, SOCKET_VARIABLE};
 
-/// Connections of one run at once.
-const CONNECTIONS_MAX: usize = 8;
 /// How long one call may take to arrive.
 const CALL_TIME: Duration = Duration::from_secs(10);
 /// How long one answer may take to be taken.
@@ -100,18 +98,8 @@ impl<'a> ToolEndpoint<'a> {
 
     /// Answers calls until the run is over.
     pub fn serve(&self, stop: &StopSignal) {
-        let limits = ServeLimits {
-            connections_max: CONNECTIONS_MAX,
-        };
         // A listener that fails closes the endpoint; its agent learns it by its own end.
-        drop(serve_unix(
-            &self.run_socket.listener,
-            stop,
-            limits,
-            &|stream| {
-                drop(self.attend(stream));
-            },
-        ));
+        self.run_socket.serve(stop, &|stream| self.attend(stream));
     }
 
     fn attend(&self, stream: &UnixStream) -> io::Result<()> {

@@ -3,13 +3,12 @@
 //! Runs inside the sandbox before every tool, so it reads no configuration and no JSON. A host that
 //! is gone, slow or says anything but yes is a no.
 
-use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
-use std::os::fd::AsRawFd as _;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+use crate::run_socket::connect;
 
 /// The first line of an answer that lets a tool run.
 pub(super) const ALLOW: &str = "allow";
@@ -19,8 +18,6 @@ pub(super) const DENY: &str = "deny";
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
-/// The longest path of a socket that the system takes.
-const SOCKET_PATH_BYTES_MAX: usize = 100;
 
 /// Asks whether a tool may run.
 ///
@@ -65,17 +62,4 @@ fn exchange(socket: &Path, payload: &[u8], patience: Duration) -> io::Result<Vec
             return Ok(answer);
         }
     }
-}
-
-/// A socket's address is short and paths are not: a long one is named through its open directory.
-fn connect(socket: &Path) -> io::Result<UnixStream> {
-    let (Some(parent), Some(name)) = (socket.parent(), socket.file_name()) else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
-    if socket.as_os_str().len() <= SOCKET_PATH_BYTES_MAX {
-        return UnixStream::connect(socket);
-    }
-    let directory = File::open(parent)?;
-    let short = format!("/proc/self/fd/{}", directory.as_raw_fd());
-    UnixStream::connect(Path::new(&short).join(name))
 }
