@@ -17,7 +17,7 @@ use crate::config::{AT_MOST, Config};
 use crate::context::Context;
 use crate::contract::flags::Args;
 use crate::contract::judge::{is_model, usable};
-use crate::contract::models;
+use crate::contract::{agent_name, models};
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::profile::flags;
@@ -41,7 +41,9 @@ pub(crate) fn explain(context: &Context, args: &Args) -> Result<Exit, Error> {
         .agent
         .as_ref()
         .map_or_else(|| origin("goal.agent"), |_| ValueSource::Flag("--agent"));
-    let kind = agent.map(|reference| kind(reference)).transpose()?;
+    let kind = agent
+        .map(|reference| agent_name::kind(reference))
+        .transpose()?;
     let name = agent.map_or("none: name one with `--agent`", String::as_str);
     rows.add("agent", name, &agent_source);
     let judge = default_judge(context, &config, kind.as_ref(), level);
@@ -103,14 +105,6 @@ fn config(context: &Context, args: &Args, root: &Path) -> Result<Config, Error> 
         models::choose(&mut config, &agent, args.model.as_deref())?;
     }
     Ok(config)
-}
-
-fn kind(reference: &str) -> Result<AgentKind, Error> {
-    AgentKind::parse(reference).map_err(|error| {
-        let mut wrapped = Error::usage(error.to_string());
-        wrapped.hint = error.hint();
-        wrapped
-    })
 }
 
 fn network_source(
