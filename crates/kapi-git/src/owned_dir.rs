@@ -231,7 +231,8 @@ fn make_real(dir: &Path) -> Result<(), DirError> {
     fs::create_dir(dir).map_err(failed("create", dir))
 }
 
-fn is_absence(error: &io::Error) -> bool {
+/// Tells whether there is nothing, or a file in the place of a directory.
+pub(crate) fn is_absence(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory

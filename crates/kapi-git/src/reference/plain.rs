@@ -13,7 +13,7 @@ use rustix::fs::{Advice, AtFlags, CWD, Mode, OFlags, RawMode, fadvise, linkat, o
 use rustix::io::Errno;
 
 use crate::id::CommitId;
-use crate::owned_dir;
+use crate::owned_dir::{self, is_absence};
 use crate::ref_name::is_plain_name;
 use crate::repository::small_file;
 
@@ -321,12 +321,4 @@ impl Drop for Locks {
             drop(fs::remove_file(lock));
         }
     }
-}
-
-/// Tells whether there is nothing, or a file in the place of a directory.
-fn is_absence(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
 }
