@@ -26,6 +26,7 @@ pub mod in_place;
 pub mod land;
 pub mod layer;
 pub mod markers;
+pub mod name_pattern;
 pub mod owned_dir;
 pub mod patches;
 pub mod private_view;
@@ -40,8 +41,8 @@ pub mod restore;
 pub mod split;
 pub mod workspace;
 
-mod commit_object;
 mod check_ignore;
+mod commit_object;
 mod protected;
 mod ref_name;
 mod reference;

@@ -2,6 +2,8 @@
 //!
 //! Pure matching of names; reads no file. A pattern that cannot be understood matches nothing.
 
+use kapi_git::name_pattern::name_matches;
+
 /// The most patterns of one file.
 const PATTERNS_MAX: usize = 1_000;
 /// The most parts of one pattern, so that matching stays short.
@@ -89,66 +91,11 @@ fn parts_match(pattern: &[String], path: &[&str]) -> bool {
         return (0..=path.len()).any(|n| parts_match(rest, path.get(n..).unwrap_or_default()));
     }
     match path.split_first() {
-        Some((name, below)) => name_matches(first, name) && parts_match(rest, below),
+        Some((name, below)) => {
+            name_matches(first.as_bytes(), name.as_bytes()) && parts_match(rest, below)
+        }
         None => false,
     }
-}
-
-/// Tells whether a name fits a pattern, going back to the last `*` when it does not.
-fn name_matches(pattern: &str, name: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let name: Vec<char> = name.chars().collect();
-    let (mut at, mut of) = (0, 0);
-    let mut again: Option<(usize, usize)> = None;
-    while let Some(&c) = name.get(of) {
-        if pattern.get(at) == Some(&'*') {
-            at += 1;
-            again = Some((at, of));
-        } else if let Some(next) = one_fits(&pattern, at, c) {
-            at = next;
-            of += 1;
-        } else if let Some((star, from)) = again {
-            again = Some((star, from + 1));
-            at = star;
-            of = from + 1;
-        } else {
-            return false;
-        }
-    }
-    pattern.iter().skip(at).all(|&c| c == '*')
-}
-
-fn one_fits(pattern: &[char], at: usize, c: char) -> Option<usize> {
-    match *pattern.get(at)? {
-        '?' => Some(at + 1),
-        '\\' => (*pattern.get(at + 1)? == c).then_some(at + 2),
-        '[' => {
-            let set = pattern.get(at + 1..)?;
-            let is_negated = matches!(set.first()?, '!' | '^');
-            let start = usize::from(is_negated);
-            let close = set.iter().skip(start + 1).position(|&c| c == ']')? + start + 1;
-            let is_in = set_holds(set.get(start..close)?, c);
-            (is_in != is_negated).then_some(at + 1 + close + 1)
-        }
-        literal => (literal == c).then_some(at + 1),
-    }
-}
-
-fn set_holds(set: &[char], c: char) -> bool {
-    let mut rest = set;
-    while let Some((&first, after)) = rest.split_first() {
-        if let ['-', last, below @ ..] = after {
-            if (first..=*last).contains(&c) {
-                return true;
-            }
-            rest = below;
-        } else if first == c {
-            return true;
-        } else {
-            rest = after;
-        }
-    }
-    false
 }
 
 #[cfg(test)]
