@@ -117,7 +117,7 @@ const LAYERS: &[CrateLayer] = &[
         &["kapi-sys", "kapi-core", "kapi-spend"],
         &["kapi-testkit"],
     ),
-    layer("kapi-status", &["kapi-sys", "kapi-agent"], &[]),
+    layer("kapi-status", &["kapi-sys", "kapi-core", "kapi-agent"], &[]),
     layer(
         "kapi-run",
         &[

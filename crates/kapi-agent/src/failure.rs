@@ -5,8 +5,9 @@
 //! decides what an unknown failure is. Knows nothing of who retries when.
 
 use kapi_core::agent_end::{ProviderFailure, ProviderFailureKind};
+use kapi_core::quote::head;
 
-use crate::text::{head, one_line};
+use crate::text::one_line;
 
 /// Bytes of a message that are looked at.
 const LOOKED_AT_BYTES_MAX: usize = 8 * 1024;

@@ -9,12 +9,12 @@ pub mod gate;
 pub mod inject;
 pub mod instruction;
 
-use kapi_core::quote::shell_word;
+use kapi_core::quote::{head, shell_word};
 use serde_json::Value;
 
 use crate::agent::AgentKind;
 use crate::json_line;
-use crate::text::{head, one_line, without_controls};
+use crate::text::{one_line, without_controls};
 
 /// The variable that names the socket a hook reports to, inside the sandbox.
 pub const SOCKET_VARIABLE: &str = "KAPI_HOOK_SOCKET";

@@ -13,12 +13,13 @@ pub mod score;
 mod script;
 
 use kapi_core::agent_end::{AgentEnd, AgentRun, Claim, ProviderFailure, ProviderFailureKind};
+use kapi_core::quote::tail;
 use kapi_core::usage::Usage;
 use kapi_sys::process::ProcessEnd;
 use serde_json::Value;
 
 use crate::agent::AgentKind;
-use crate::text::{MESSAGE_BYTES_MAX, message, one_line, tail, without_controls};
+use crate::text::{MESSAGE_BYTES_MAX, message, one_line, without_controls};
 use crate::{failure, json_line};
 
 /// Something an agent did while it ran.

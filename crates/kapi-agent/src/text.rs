@@ -6,6 +6,8 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
+use kapi_core::quote::{head, is_hidden};
+
 /// Bytes kept of a message: enough for the plan of many tasks, which is one message.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 /// Characters kept of a tool's detail and of a notice.
@@ -13,24 +15,6 @@ pub(crate) const LINE_CHARS_MAX: usize = 200;
 
 /// What stands where text was cut off.
 const ELLIPSIS: char = '…';
-
-/// Returns the beginning of a text, at most `bytes_max` bytes.
-pub(crate) fn head(text: &str, bytes_max: usize) -> &str {
-    let mut end = text.len().min(bytes_max);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(..end).unwrap_or_default()
-}
-
-/// Returns the end of a text, at most `bytes_max` bytes.
-pub(crate) fn tail(text: &str, bytes_max: usize) -> &str {
-    let mut start = text.len().saturating_sub(bytes_max);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    text.get(start..).unwrap_or_default()
-}
 
 /// Returns a message without outer blank space and within the message cap.
 pub(crate) fn message(text: &str) -> String {
@@ -48,7 +32,7 @@ pub(crate) fn one_line(text: &str) -> String {
             skip_escape_sequence(&mut chars);
             continue;
         }
-        if c.is_whitespace() || is_unsafe(c) {
+        if c.is_whitespace() || is_hidden(c) {
             is_gap = !line.is_empty();
             continue;
         }
@@ -75,18 +59,11 @@ pub(crate) fn without_controls(text: &str) -> String {
         match c {
             '\u{1b}' => skip_escape_sequence(&mut chars),
             '\n' | '\t' => clean.push(c),
-            _ if is_unsafe(c) => {}
+            _ if is_hidden(c) => {}
             _ => clean.push(c),
         }
     }
     clean
-}
-
-/// Tells whether a character can hide or reorder what a reader sees.
-fn is_unsafe(c: char) -> bool {
-    let reorders =
-        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    c.is_control() || reorders || matches!(c, '\u{200b}' | '\u{feff}')
 }
 
 /// Passes over what follows an escape character: a control sequence, a string, or one character.
@@ -116,7 +93,7 @@ fn skip_escape_sequence(chars: &mut Peekable<Chars<'_>>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{LINE_CHARS_MAX, head, one_line, tail, without_controls};
+    use super::{LINE_CHARS_MAX, one_line, without_controls};
 
     #[test]
     fn a_line_holds_nothing_a_terminal_would_obey() {
@@ -127,6 +104,7 @@ mod tests {
             ("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\", "link"),
             ("\u{9b}31mc1\u{85}", "31mc1"),
             ("rm \u{202e}txt.exe", "rm txt.exe"),
+            ("a\u{2060}\u{e0041}b", "a b"),
             ("a\0b\u{8}", "a b"),
             ("\u{1b}", ""),
             ("", ""),
@@ -145,14 +123,6 @@ mod tests {
         }
         let exact = "x".repeat(LINE_CHARS_MAX);
         assert_eq!(one_line(&exact), exact);
-    }
-
-    #[test]
-    fn cuts_respect_characters() {
-        assert_eq!(head("aüb", 2), "a");
-        assert_eq!(tail("aüb", 2), "b");
-        assert_eq!(head("ab", 9), "ab");
-        assert_eq!(tail("ab", 9), "ab");
     }
 
     #[test]

@@ -6,11 +6,12 @@
 //! out of an answer with words around it. Knows nothing of who judges.
 
 use kapi_core::agent_end::{AgentEnd, AgentRun, ProviderFailure, ProviderFailureKind};
+use kapi_core::quote::head;
 use kapi_core::text::limit_text;
 use kapi_core::verdict::{JudgeAnswer, JudgeVerdict};
 use serde::Deserialize;
 
-use crate::text::{head, message, one_line, without_controls};
+use crate::text::{message, one_line, without_controls};
 
 /// Characters kept of an answer that is no verdict.
 const MALFORMED_CHARS_MAX: usize = 500;

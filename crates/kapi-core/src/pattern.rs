@@ -3,13 +3,13 @@
 //! `*` stands for anything, in a path within one name; `**` for any directories, `?` for one
 //! character. Everything else stands for itself. Knows no directory.
 
-/// One piece of a pattern.
+/// One piece of a pattern of paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PatternPiece {
     Literal(char),
-    /// One character, in a path no slash.
+    /// One character, no slash.
     One,
-    /// Any characters, in a path no slash.
+    /// Any characters, no slash.
     Any,
     /// Any characters.
     Everything,
@@ -17,23 +17,52 @@ enum PatternPiece {
     Directories,
 }
 
-/// Tells whether a pattern matches a whole name; `*` and `?` match any character.
+/// Tells whether a pattern matches a whole name; `*` and `?` match any character. Mostly at once.
 #[must_use]
 pub fn is_name(pattern: &str, name: &str) -> bool {
-    let pieces = pattern.chars().map(|c| match c {
-        '*' | '?' => (c, PatternPiece::Everything),
-        c => (c, PatternPiece::Literal(c)),
-    });
-    let pieces: Vec<PatternPiece> = pieces
-        .map(|(c, piece)| if c == '?' { PatternPiece::One } else { piece })
-        .collect();
-    matches(&pieces, name, |_| true)
+    let (pattern, text) = (pattern.as_bytes(), name.as_bytes());
+    let (mut at, mut from) = (0, 0);
+    // Where the last star was, and how much of the text it has swallowed.
+    let mut star: Option<(usize, usize)> = None;
+    while let Some(byte) = text.get(from) {
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at, from));
+                at += 1;
+            }
+            Some(b'?') => {
+                at += 1;
+                from = next_char(text, from);
+            }
+            Some(literal) if literal == byte => {
+                at += 1;
+                from += 1;
+            }
+            Some(_) | None => {
+                let Some((star_at, swallowed)) = star else {
+                    return false;
+                };
+                let swallowed = next_char(text, swallowed);
+                star = Some((star_at, swallowed));
+                at = star_at + 1;
+                from = swallowed;
+            }
+        }
+    }
+    pattern.iter().skip(at).all(|byte| *byte == b'*')
+}
+
+/// Returns where the character after the one at `from` begins.
+fn next_char(text: &[u8], from: usize) -> usize {
+    let rest = text.get(from + 1..).unwrap_or_default();
+    let is_inside = |byte: &&u8| **byte & 0xC0 == 0x80;
+    from + 1 + rest.iter().take_while(is_inside).count()
 }
 
 /// Tells whether a pattern matches a whole relative path. Case counts.
 #[must_use]
 pub fn is_path(pattern: &str, path: &str) -> bool {
-    matches(&path_pieces(plain(pattern)), plain(path), |c| c != '/')
+    matches(&path_pieces(plain(pattern)), plain(path))
 }
 
 /// Tells whether a pattern matches a relative path or a directory that it lies in.
@@ -43,7 +72,7 @@ pub fn covers(pattern: &str, path: &str) -> bool {
     let path = plain(path);
     let ends = path.match_indices('/').map(|(at, _)| at);
     let mut prefixes = ends.chain([path.len()]);
-    prefixes.any(|end| matches(&pieces, path.get(..end).unwrap_or(path), |c| c != '/'))
+    prefixes.any(|end| matches(&pieces, path.get(..end).unwrap_or(path)))
 }
 
 fn plain(path: &str) -> &str {
@@ -71,7 +100,8 @@ fn path_pieces(pattern: &str) -> Vec<PatternPiece> {
 }
 
 /// Follows every way through the pattern at once.
-fn matches(pieces: &[PatternPiece], text: &str, is_inner: fn(char) -> bool) -> bool {
+fn matches(pieces: &[PatternPiece], text: &str) -> bool {
+    let is_inner = |c| c != '/';
     let mut at = vec![false; pieces.len() + 1];
     enter(pieces, &mut at, 0);
     for c in text.chars() {
@@ -136,6 +166,30 @@ mod tests {
         }
         for (pattern, name) in [("", "a"), ("a", "A"), ("a?c", "ac"), ("a*b", "abc")] {
             assert!(!is_name(pattern, name), "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_matches_the_whole_name() {
+        let cases = [
+            ("", "", true),
+            ("", "a", false),
+            ("*", "", true),
+            ("*", "a b", true),
+            ("mvn test*", "mvn test -q", true),
+            ("mvn test*", "mvn -q test", false),
+            ("mvn *test*", "mvn clean test", true),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*b*c", "a-b-b-d", false),
+            ("?s", "ls", true),
+            ("?s", "s", false),
+            ("*ü", "grün-ü", true),
+            ("gr?n", "grün", true),
+            ("gr??n", "grün", false),
+            ("*?n", "ü", false),
+        ];
+        for (pattern, text, is_match) in cases {
+            assert_eq!(is_name(pattern, text), is_match, "{pattern:?} {text:?}");
         }
     }
 

@@ -4,6 +4,7 @@
 //! projects, so it is cut and cleaned on the way out. Knows nothing of files or of progress.
 
 use jiff::Timestamp;
+use kapi_core::quote::is_hidden;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::phase::StatusPhase;
@@ -161,21 +162,6 @@ fn line(text: &str, chars_max: usize) -> String {
 fn optional(text: Option<&str>, chars_max: usize) -> Option<String> {
     text.map(|text| line(text, chars_max))
         .filter(|text| !text.is_empty())
-}
-
-/// Tells whether a character shows nothing or changes the order of others.
-fn is_hidden(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}'
-            | '\u{61c}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
 }
 
 /// Tells whether an address can be opened without running anything else than a browser.

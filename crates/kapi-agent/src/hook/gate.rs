@@ -4,12 +4,13 @@
 //! nothing that could be allowed. What falls under a contract's list is the core's business.
 
 use kapi_core::consent_rule::ToolField;
+use kapi_core::quote::head;
 use serde_json::Value;
 
 use super::words_of;
 use crate::agent::AgentKind;
 use crate::json_line;
-use crate::text::{head, one_line};
+use crate::text::one_line;
 
 /// Bytes of one question.
 pub const QUESTION_BYTES_MAX: usize = 8 << 20;

@@ -6,13 +6,14 @@
 
 use std::collections::BTreeSet;
 
+use kapi_core::quote::head;
 use kapi_core::usage::Usage;
 use serde_json::Value;
 
 use super::{StreamTally, TurnEnd, tool_detail};
 use crate::failure;
 use crate::json_line::{count, text};
-use crate::text::{MESSAGE_BYTES_MAX, head};
+use crate::text::MESSAGE_BYTES_MAX;
 
 /// Calls whose ids are remembered; one more is counted each time it is told of.
 const CALLS_MAX: usize = 10_000;

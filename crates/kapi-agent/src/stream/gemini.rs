@@ -3,13 +3,14 @@
 //! The answer is what comes after the last tool call, in pieces. Thinking counts as output and
 //! shows only in the difference between the total and the input.
 
+use kapi_core::quote::head;
 use kapi_core::usage::Usage;
 use serde_json::Value;
 
 use super::{StreamTally, TurnEnd, tool_detail};
 use crate::failure;
 use crate::json_line::{count, text};
-use crate::text::{MESSAGE_BYTES_MAX, head};
+use crate::text::MESSAGE_BYTES_MAX;
 
 /// What it warns of when it takes its model for stuck and stops.
 const LOOP: &str = "Loop detected";

@@ -2,23 +2,13 @@
 //!
 //! Knows nothing of where a text comes from or goes to.
 
+use kapi_core::quote::is_hidden;
+
 /// Tells whether a character can stand as it is: it is seen, or a space, and turns no text around.
 pub(crate) fn shows(char: char) -> bool {
-    let is_hidden = matches!(
-        char,
-        '\u{ad}'
-            | '\u{61c}'
-            | '\u{180e}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{fdd0}'..='\u{fdef}'
-            | '\u{feff}'
-            | '\u{fff0}'..='\u{ffff}'
-            | '\u{e0000}'..='\u{e0fff}'
-    );
+    let is_special = matches!(char, '\u{fdd0}'..='\u{fdef}' | '\u{fff0}'..='\u{ffff}');
     let is_noncharacter = u32::from(char) & 0xfffe == 0xfffe;
-    !char.is_control() && !is_hidden && !is_noncharacter
+    !is_hidden(char) && !is_special && !is_noncharacter
 }
 
 /// Tells whether a character is a variation of the one before, which two names may differ in
