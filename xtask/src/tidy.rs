@@ -44,6 +44,13 @@ impl fmt::Display for TidyFault {
 
 type Rule = fn(&SourceTree) -> Vec<TidyFault>;
 
+/// Returns what a rule finds in these files, as text.
+#[cfg(test)]
+fn faults(rule: Rule, files: &[(&str, &str)]) -> Vec<String> {
+    let faults = rule(&SourceTree::of(files));
+    faults.iter().map(ToString::to_string).collect()
+}
+
 const RULES: &[Rule] = &[
     source::every_file_says_what_it_is,
     source::files_stay_short,

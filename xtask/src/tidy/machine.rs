@@ -147,15 +147,8 @@ fn lock_fault(file: &TextFile, line: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Rule, SourceTree};
+    use super::super::faults;
     use super::{locks_name_public_registries, no_path_of_one_machine, no_private_host};
-
-    fn faults(rule: Rule, files: &[(&str, &str)]) -> Vec<String> {
-        rule(&SourceTree::of(files))
-            .iter()
-            .map(ToString::to_string)
-            .collect()
-    }
 
     #[test]
     fn paths_of_one_machine_are_found() {

@@ -187,19 +187,11 @@ fn names_module(file: &TextFile, module: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Rule, SourceTree};
+    use super::super::faults;
     use super::{
         every_file_says_what_it_is, every_test_file_is_compiled, examples_are_text,
         files_stay_short, modules_are_named_after_their_noun, nothing_is_left_undone,
     };
-
-    /// Returns the faults as text.
-    fn faults(rule: Rule, files: &[(&str, &str)]) -> Vec<String> {
-        rule(&SourceTree::of(files))
-            .iter()
-            .map(ToString::to_string)
-            .collect()
-    }
 
     #[test]
     fn headers_are_there_and_short() {

@@ -141,18 +141,11 @@ fn whole_file(path: &str, message: &str) -> TidyFault {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Rule, SourceTree};
+    use super::super::faults;
     use super::{
         changelog_is_open, dependencies_stay_few, every_crate_takes_the_lints,
         traits_are_the_named_seams,
     };
-
-    fn faults(rule: Rule, files: &[(&str, &str)]) -> Vec<String> {
-        rule(&SourceTree::of(files))
-            .iter()
-            .map(ToString::to_string)
-            .collect()
-    }
 
     #[test]
     fn crates_without_lints_are_found() {
