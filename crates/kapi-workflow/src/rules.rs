@@ -16,6 +16,7 @@ pub mod candidate;
 pub mod changed;
 pub mod command;
 pub mod conflict;
+pub mod context_begin;
 pub mod decide;
 pub mod decision_context;
 pub mod decision_spec;

@@ -10,12 +10,12 @@ use kapi_core::mode::Mode;
 use kapi_core::workflow_status::WorkflowStatus;
 use kapi_goal::rules::budget::Budget;
 use kapi_workflow::rules::command::{WorkflowCommand, WorkflowStart};
+use kapi_workflow::rules::context_begin::ContextBegin;
 use kapi_workflow::rules::decide::decide;
 use kapi_workflow::rules::decision_context::DecisionContext;
 use kapi_workflow::rules::evolve::evolve;
 use kapi_workflow::rules::modes::interview::begin::InterviewBegin;
 use kapi_workflow::rules::modes::interview::state::InterviewPhase;
-use kapi_workflow::rules::modes::ralph::begin::RalphBegin;
 use kapi_workflow::rules::modes::ralph::spec::APPROVE_PLAN;
 use kapi_workflow::rules::modes::{Begin, Body};
 use kapi_workflow::rules::next_command::next_commands;
@@ -132,7 +132,7 @@ fn what_a_workflow_names_next_can_be_typed() {
     if let Body::Interview(interview) = &mut approved.body {
         interview.phase = InterviewPhase::Branch;
     }
-    let ralph = begun(Begin::Ralph(RalphBegin {
+    let ralph = begun(Begin::Ralph(ContextBegin {
         base: "c0ffee".to_owned(),
         interview: None,
         spec: None,

@@ -22,11 +22,11 @@ use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::branch::BranchType;
 use kapi_workflow::rules::changed::LandedPaths;
 use kapi_workflow::rules::command::WorkflowCommand;
+use kapi_workflow::rules::context_begin::ContextBegin;
 use kapi_workflow::rules::effect::{Verification, WorkflowAction, WorkflowEffect};
 use kapi_workflow::rules::identity::ReviewerIdentity;
 use kapi_workflow::rules::modes::interview::command::InterviewCommand;
 use kapi_workflow::rules::modes::ralph::answer::RalphAnswer;
-use kapi_workflow::rules::modes::ralph::begin::RalphBegin;
 use kapi_workflow::rules::modes::ralph::plan::{
     Alternative, Consensus, Criterion, Isolation, Objections, PlanTask, RalphPlan, Synthesis,
 };
@@ -253,7 +253,7 @@ pub(crate) fn built(project: &Project<'_>, change: impl FnOnce(&mut WorkflowTerm
     let mut terms = terms();
     change(&mut terms);
     let new = NewWorkflow {
-        begin: Begin::Ralph(RalphBegin {
+        begin: Begin::Ralph(ContextBegin {
             base: "b".repeat(40),
             interview: None,
             spec: None,

@@ -13,8 +13,8 @@ use kapi_workflow::record::snapshot::WorkflowSnapshot;
 use kapi_workflow::record::start::NewWorkflow;
 use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::command::WorkflowCommand;
+use kapi_workflow::rules::context_begin::ContextBegin;
 use kapi_workflow::rules::modes::Begin;
-use kapi_workflow::rules::modes::ralph::begin::RalphBegin;
 use kapi_workflow::rules::pending::Means;
 
 use crate::support::{Fixture, contract, person};
@@ -94,7 +94,7 @@ fn a_refusal_leaves_every_byte_as_it_was() {
         start(&agent(), &asked("Keep sessions"))
     });
     let from_nothing = NewWorkflow {
-        begin: Begin::Ralph(RalphBegin {
+        begin: Begin::Ralph(ContextBegin {
             base: String::new(),
             interview: None,
             spec: None,
@@ -216,7 +216,7 @@ fn an_interview_is_linked_with_what_begins_from_it() {
     let build = NewWorkflow {
         purpose: "Build the store".to_owned(),
         terms: terms(),
-        begin: Begin::Ralph(RalphBegin {
+        begin: Begin::Ralph(ContextBegin {
             base: "b".repeat(40),
             interview: Some(key.id.clone()),
             spec: None,

@@ -37,12 +37,12 @@ use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
 use kapi_workflow::perform::{WorkflowEnvironment, perform};
 use kapi_workflow::rules::branch::BranchType;
+use kapi_workflow::rules::context_begin::ContextBegin;
 use kapi_workflow::rules::effect::{
     AgentQuestion, GoalWork, Verification, WorkflowAction, WorkflowEffect, WorkflowLanding,
 };
 use kapi_workflow::rules::event::WorkflowEvent;
 use kapi_workflow::rules::evolve::evolve;
-use kapi_workflow::rules::modes::ralph::begin::RalphBegin;
 use kapi_workflow::rules::modes::ralph::event::RalphEvent;
 use kapi_workflow::rules::modes::ralph::plan::RalphPlan;
 use kapi_workflow::rules::modes::ralph::spec::APPROVE_PLAN;
@@ -75,7 +75,7 @@ impl WorkflowRig {
         let machine = Machine::new();
         let agent = machine.script(script);
         let base = machine.git(&["rev-parse", "HEAD"]);
-        let begin = Begin::Ralph(RalphBegin {
+        let begin = Begin::Ralph(ContextBegin {
             base,
             interview: None,
             spec: None,

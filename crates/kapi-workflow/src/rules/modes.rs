@@ -37,7 +37,7 @@ macro_rules! every_mode {
                 "Governed build: plan, approval, execution, review, closeout.",
                 as Ralph "ralph" in ralph {
                     state: crate::rules::modes::ralph::state::Ralph,
-                    begin: crate::rules::modes::ralph::begin::RalphBegin,
+                    begin: crate::rules::context_begin::ContextBegin,
                     event: crate::rules::modes::ralph::event::RalphEvent,
                     command: crate::rules::modes::ralph::command::RalphCommand,
                     answer: crate::rules::modes::ralph::answer::RalphAnswer,
@@ -47,7 +47,7 @@ macro_rules! every_mode {
                 "Governed optimisation of a metric: contract, approval, experiments, finish.",
                 as Autoresearch "autoresearch" in autoresearch {
                     state: crate::rules::modes::autoresearch::state::Autoresearch,
-                    begin: crate::rules::modes::autoresearch::begin::AutoresearchBegin,
+                    begin: crate::rules::context_begin::ContextBegin,
                     event: crate::rules::modes::autoresearch::event::AutoresearchEvent,
                     command: crate::rules::modes::autoresearch::command::AutoresearchCommand,
                     answer: crate::rules::modes::autoresearch::answer::AutoresearchAnswer,
@@ -178,8 +178,8 @@ macro_rules! parts {
             pub(crate) fn body(&self, at_ms: i64) -> (Body, Vec<Link>) {
                 match self {
                     $($(#[cfg($($cfg)*)])? Self::$tag(begin) => {
-                        let (state, links) = begin.body(at_ms);
-                        (Body::$tag(Box::new(state)), links)
+                        let state = <$state>::begun(begin);
+                        (Body::$tag(Box::new(state)), begin.links(at_ms))
                     })+
                 }
             }

@@ -10,12 +10,12 @@ use kapi_core::workflow_status::WorkflowStatus;
 use kapi_workflow::rules::branch::PartBranch;
 use kapi_workflow::rules::changed::LandedPaths;
 use kapi_workflow::rules::command::WorkflowCommand;
+use kapi_workflow::rules::context_begin::ContextBegin;
 use kapi_workflow::rules::effect::{
     AgentQuestion, Proposal, Restoration, Split, WorkflowAction, WorkflowEffect,
 };
 use kapi_workflow::rules::identity::ReviewerIdentity;
 use kapi_workflow::rules::modes::autoresearch::answer::{AutoresearchAnswer, Experiment};
-use kapi_workflow::rules::modes::autoresearch::begin::AutoresearchBegin;
 use kapi_workflow::rules::modes::autoresearch::command::AutoresearchCommand;
 use kapi_workflow::rules::modes::autoresearch::contract::{Contract, Direction, Metric, Rule};
 use kapi_workflow::rules::modes::autoresearch::event::AutoresearchEvent;
@@ -105,7 +105,7 @@ fn next<'a>(known: &'a [Workflow], purpose: &'static str) -> NextStep<'a> {
 }
 
 fn begin() -> Begin {
-    Begin::Autoresearch(AutoresearchBegin {
+    Begin::Autoresearch(ContextBegin {
         base: "0".repeat(40),
         interview: None,
         spec: None,

@@ -11,13 +11,13 @@ use kapi_goal::rules::plan::task::PlanTaskId;
 use kapi_goal::rules::state::GoalStatus;
 use kapi_workflow::rules::branch::BranchType;
 use kapi_workflow::rules::command::WorkflowCommand;
+use kapi_workflow::rules::context_begin::ContextBegin;
 use kapi_workflow::rules::effect::{
     AgentQuestion, WorkflowAction, WorkflowEffect, WorkflowLanding,
 };
 use kapi_workflow::rules::evidence::{Weight, WorkflowEvidence};
 use kapi_workflow::rules::limits::{GoalAccount, LimitRaises};
 use kapi_workflow::rules::modes::ralph::answer::{Accounting, RalphAnswer};
-use kapi_workflow::rules::modes::ralph::begin::RalphBegin;
 use kapi_workflow::rules::modes::ralph::command::RalphCommand;
 use kapi_workflow::rules::modes::ralph::event::RalphEvent;
 use kapi_workflow::rules::modes::ralph::plan::{
@@ -70,7 +70,7 @@ fn is_rough(workflow: &Workflow) -> bool {
 
 /// Returns how a build begins, alone or from an interview.
 pub(super) fn begin(interview: Option<GoalId>) -> Begin {
-    Begin::Ralph(RalphBegin {
+    Begin::Ralph(ContextBegin {
         base: "0".repeat(40),
         interview,
         spec: None,

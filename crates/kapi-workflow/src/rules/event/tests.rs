@@ -9,6 +9,7 @@ use kapi_core::usage::Usage;
 use kapi_goal::rules::plan::task::PlanTaskId;
 
 use crate::rules::conflict::Settlement;
+use crate::rules::context_begin::ContextBegin;
 use crate::rules::event::WorkflowEvent;
 use crate::rules::evidence::{Weight, WorkflowEvidence};
 use crate::rules::limits::{GoalAccount, LimitRaises};
@@ -18,7 +19,6 @@ use crate::rules::modes::interview::round::{Contradiction, InterviewAnswer, Prov
 use crate::rules::modes::interview::scenario::{clarity, question, spec};
 use crate::rules::modes::interview::score::Score;
 use crate::rules::modes::interview::spec::APPROVE_SPEC;
-use crate::rules::modes::ralph::begin::RalphBegin;
 use crate::rules::modes::ralph::event::RalphEvent;
 use crate::rules::modes::ralph::spec::APPROVE_PLAN;
 use crate::rules::modes::{Begin, ModeEvent};
@@ -84,7 +84,7 @@ fn beginnings_read_back() {
         &started(Begin::Interview(InterviewBegin { commit })),
         &line(r#"{"interview":{"commit":"c0ffee"}}"#),
     );
-    let ralph = Begin::Ralph(RalphBegin {
+    let ralph = Begin::Ralph(ContextBegin {
         base: "c0ffee".to_owned(),
         interview: None,
         spec: None,

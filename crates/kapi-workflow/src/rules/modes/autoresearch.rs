@@ -4,7 +4,6 @@
 //! affair.
 
 pub mod answer;
-pub mod begin;
 pub mod command;
 pub mod contract;
 pub mod decide;

@@ -4,7 +4,6 @@
 
 mod allowance;
 pub mod answer;
-pub mod begin;
 pub mod command;
 pub mod decide;
 pub mod documents;

@@ -12,10 +12,10 @@ use kapi_core::usage::Usage;
 use crate::rules::branch::PartBranch;
 use crate::rules::changed::LandedPaths;
 use crate::rules::command::{WorkflowCommand, WorkflowStart};
+use crate::rules::context_begin::ContextBegin;
 use crate::rules::effect::{WorkflowAction, next};
 use crate::rules::event::WorkflowEvent;
 use crate::rules::modes::autoresearch::answer::{AutoresearchAnswer, Experiment};
-use crate::rules::modes::autoresearch::begin::AutoresearchBegin;
 use crate::rules::modes::autoresearch::command::AutoresearchCommand;
 use crate::rules::modes::autoresearch::contract::{Contract, Direction, Metric, Rule};
 use crate::rules::modes::autoresearch::run::{Run, RunStatus};
@@ -124,12 +124,12 @@ pub(crate) fn run(number: u32, ops: f64) -> Run {
 
 /// Returns a search with a contract and no run.
 pub(crate) fn searching() -> Autoresearch {
-    let begin = AutoresearchBegin {
+    let begin = ContextBegin {
         base: "base".to_owned(),
         interview: None,
         spec: None,
     };
-    let (mut search, _) = begin.body(NOW_MS);
+    let mut search = Autoresearch::begun(&begin);
     search.contract = Some(Box::new(contract()));
     search.phase = AutoresearchPhase::Propose;
     search
@@ -141,7 +141,7 @@ pub(crate) fn start(terms: WorkflowTerms) -> WorkflowCommand {
         id: GoalId::parse("003-sort-faster").unwrap(),
         purpose: "Sort faster".to_owned(),
         terms,
-        begin: Begin::Autoresearch(AutoresearchBegin {
+        begin: Begin::Autoresearch(ContextBegin {
             base: "base".to_owned(),
             interview: None,
             spec: None,

@@ -4,7 +4,7 @@ use kapi_core::actor::Actor;
 use kapi_core::id::EffectId;
 
 use crate::rules::branch::Branch;
-use crate::rules::decide::{going_on, wrong_mode};
+use crate::rules::context_begin::ContextBegin;
 use crate::rules::decision_context::DecisionContext;
 use crate::rules::denied::WorkflowRule;
 use crate::rules::documents::WorkflowDocument;
@@ -12,7 +12,6 @@ use crate::rules::effect::WorkflowEffect;
 use crate::rules::event::WorkflowEvent;
 use crate::rules::mode_rules::{FactConsequence, ModeRules};
 use crate::rules::mode_spec::{ModeSpec, PhaseSpec};
-use crate::rules::modes::autoresearch::begin::AutoresearchBegin;
 use crate::rules::modes::autoresearch::run::{Run, RunStatus};
 use crate::rules::modes::autoresearch::spec::SPEC;
 use crate::rules::modes::autoresearch::state::Autoresearch;
@@ -88,7 +87,7 @@ impl ModeRules for Autoresearch {
     }
 
     fn beginning(&self) -> Begin {
-        Begin::Autoresearch(AutoresearchBegin {
+        Begin::Autoresearch(ContextBegin {
             base: self.base.clone(),
             interview: None,
             spec: self.spec.clone(),

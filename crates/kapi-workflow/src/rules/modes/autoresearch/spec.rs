@@ -2,6 +2,7 @@
 
 use kapi_core::mode::Mode;
 
+use crate::rules::context_begin::ContextBegin;
 use crate::rules::decision_spec::{DecisionSpec, GrantedBy};
 use crate::rules::flow::BaseRule;
 use crate::rules::mode_spec::{
@@ -9,7 +10,6 @@ use crate::rules::mode_spec::{
     RepositoryNeed, Skill, WorkflowStage,
 };
 use crate::rules::modes::Begin;
-use crate::rules::modes::autoresearch::begin::AutoresearchBegin;
 use crate::rules::modes::autoresearch::role::AutoresearchRole;
 use crate::rules::modes::autoresearch::state::{Autoresearch, AutoresearchPhase};
 use crate::rules::pending::WorkflowDecision;
@@ -39,7 +39,7 @@ pub(crate) static SPEC: ModeSpec = ModeSpec {
 
 fn open(opening: Opening) -> Result<Begin, &'static str> {
     let base = opening.commit.ok_or("there is no commit to start from")?;
-    Ok(Begin::Autoresearch(AutoresearchBegin {
+    Ok(Begin::Autoresearch(ContextBegin {
         base,
         interview: opening.context,
         spec: None,

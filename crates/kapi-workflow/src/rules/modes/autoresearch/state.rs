@@ -7,6 +7,7 @@ use kapi_core::id::GoalId;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::branch::{Branch, BranchType, PartBranch};
+use crate::rules::context_begin::ContextBegin;
 use crate::rules::handover::Spec;
 use crate::rules::modes::autoresearch::contract::{Contract, Metric};
 use crate::rules::modes::autoresearch::event::{Candidate, Ending};
@@ -111,6 +112,33 @@ pub enum Settling {
 }
 
 impl Autoresearch {
+    /// Returns the state that a workflow begins with.
+    pub(crate) fn begun(begin: &ContextBegin) -> Self {
+        Self {
+            base: begin.base.clone(),
+            spec: begin.spec.clone(),
+            phase: AutoresearchPhase::Draft,
+            contract: None,
+            reopened: None,
+            segment: 0,
+            branch: None,
+            imported: None,
+            metrics: BTreeMap::new(),
+            runs: Vec::new(),
+            ideas: Vec::new(),
+            candidate: None,
+            measured: Vec::new(),
+            round: None,
+            settling: None,
+            counters: Default::default(),
+            refused: Vec::new(),
+            ended: None,
+            verified: None,
+            groups: Vec::new(),
+            branches: Vec::new(),
+        }
+    }
+
     /// Returns the name of the branch.
     pub(super) fn branch_name(id: &GoalId) -> String {
         format!("{}/autoresearch-{}", BranchType::Perf.as_str(), id.slug())

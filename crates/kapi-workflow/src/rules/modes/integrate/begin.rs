@@ -56,14 +56,29 @@ impl IntegrateBegin {
         self
     }
 
-    /// Returns the mode's part of the workflow, and the links that it begins with.
-    pub(crate) fn body(&self, at_ms: i64) -> (Integrate, Vec<Link>) {
-        let state = Integrate {
-            began: self.target.clone(),
-            target: self.target.clone(),
-            sources: self.sources.clone(),
-            leave: self.leave,
-            rules: self.rules.clone(),
+    /// Returns the links that the workflow begins with.
+    pub(crate) fn links(&self, at_ms: i64) -> Vec<Link> {
+        let links = self.sources.iter().filter_map(|source| {
+            Some(Link {
+                relation: WorkflowRelation::Integrates,
+                mode: source.mode?,
+                workflow: source.id.clone(),
+                at_ms,
+            })
+        });
+        links.collect()
+    }
+}
+
+impl Integrate {
+    /// Returns the state that a workflow begins with.
+    pub(crate) fn begun(begin: &IntegrateBegin) -> Self {
+        Self {
+            began: begin.target.clone(),
+            target: begin.target.clone(),
+            sources: begin.sources.clone(),
+            leave: begin.leave,
+            rules: begin.rules.clone(),
             phase: IntegratePhase::Inspect,
             cycle: 1,
             attempt: 1,
@@ -91,15 +106,6 @@ impl IntegrateBegin {
             refused: Default::default(),
             counts: Default::default(),
             landed: None,
-        };
-        let links = self.sources.iter().filter_map(|source| {
-            Some(Link {
-                relation: WorkflowRelation::Integrates,
-                mode: source.mode?,
-                workflow: source.id.clone(),
-                at_ms,
-            })
-        });
-        (state, links.collect())
+        }
     }
 }

@@ -35,10 +35,17 @@ impl InterviewBegin {
         self
     }
 
-    /// Returns the mode's part of the workflow, and the links that it begins with.
-    pub(crate) fn body(&self, _at_ms: i64) -> (Interview, Vec<Link>) {
-        let interview = Interview {
-            commit: self.commit.clone(),
+    /// Returns the links that the workflow begins with: none.
+    pub(crate) const fn links(&self, _: i64) -> Vec<Link> {
+        Vec::new()
+    }
+}
+
+impl Interview {
+    /// Returns the state that a workflow begins with.
+    pub(crate) fn begun(begin: &InterviewBegin) -> Self {
+        Self {
+            commit: begin.commit.clone(),
             phase: InterviewPhase::Asking,
             rounds: Vec::new(),
             restated: None,
@@ -50,7 +57,6 @@ impl InterviewBegin {
             spec: None,
             steps: 0,
             restarts: 0,
-        };
-        (interview, Vec::new())
+        }
     }
 }

@@ -13,6 +13,7 @@ use kapi_goal::rules::state::GoalStatus;
 use crate::rules::branch::BranchType;
 use crate::rules::changed::LandedPaths;
 use crate::rules::command::{WorkflowCommand, WorkflowStart};
+use crate::rules::context_begin::ContextBegin;
 use crate::rules::decide::decide;
 use crate::rules::decision_context::DecisionContext;
 use crate::rules::denied::WorkflowDenial;
@@ -20,7 +21,6 @@ use crate::rules::effect::{WorkflowAction, WorkflowEffect, next};
 use crate::rules::event::WorkflowEvent;
 use crate::rules::evolve::evolve;
 use crate::rules::modes::ralph::answer::{Accounting, RalphAnswer};
-use crate::rules::modes::ralph::begin::RalphBegin;
 use crate::rules::modes::ralph::fixture::outcomes::{answered, landed, report, rested};
 use crate::rules::modes::ralph::plan::{
     Alternative, Consensus, Criterion, Isolation, Objections, PlanObjection, PlanTask, RalphPlan,
@@ -216,7 +216,7 @@ impl Build {
     pub(super) fn start(terms: WorkflowTerms) -> Self {
         Self::begin(
             terms,
-            Begin::Ralph(RalphBegin {
+            Begin::Ralph(ContextBegin {
                 base: "base".to_owned(),
                 interview: None,
                 spec: None,

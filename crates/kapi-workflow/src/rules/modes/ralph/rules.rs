@@ -4,7 +4,7 @@ use kapi_core::actor::Actor;
 use kapi_core::id::EffectId;
 
 use crate::rules::branch::Branch;
-use crate::rules::decide::{going_on, wrong_mode};
+use crate::rules::context_begin::ContextBegin;
 use crate::rules::decision_context::DecisionContext;
 use crate::rules::denied::WorkflowRule;
 use crate::rules::documents::WorkflowDocument;
@@ -12,7 +12,6 @@ use crate::rules::effect::WorkflowEffect;
 use crate::rules::event::WorkflowEvent;
 use crate::rules::mode_rules::{FactConsequence, ModeRules};
 use crate::rules::mode_spec::{ModeSpec, PhaseSpec};
-use crate::rules::modes::ralph::begin::RalphBegin;
 use crate::rules::modes::ralph::spec::SPEC;
 use crate::rules::modes::ralph::state::{Ralph, Stand, TaskState};
 use crate::rules::modes::ralph::{decide, documents, effects, evolve};
@@ -94,7 +93,7 @@ impl ModeRules for Ralph {
     }
 
     fn beginning(&self) -> Begin {
-        Begin::Ralph(RalphBegin {
+        Begin::Ralph(ContextBegin {
             base: self.base.clone(),
             interview: None,
             spec: self.spec.clone(),

@@ -2,6 +2,7 @@
 
 use kapi_core::mode::Mode;
 
+use crate::rules::context_begin::ContextBegin;
 use crate::rules::decision_spec::{DecisionSpec, GrantedBy};
 use crate::rules::flow::BaseRule;
 use crate::rules::guidance::{CODE_REVIEW, CODE_SIMPLIFIER};
@@ -10,7 +11,6 @@ use crate::rules::mode_spec::{
     RepositoryNeed, Skill, WorkflowStage,
 };
 use crate::rules::modes::Begin;
-use crate::rules::modes::ralph::begin::RalphBegin;
 use crate::rules::modes::ralph::role::RalphRole;
 use crate::rules::modes::ralph::state::RalphPhase;
 use crate::rules::pending::WorkflowDecision;
@@ -43,7 +43,7 @@ pub(crate) static SPEC: ModeSpec = ModeSpec {
 
 fn open(opening: Opening) -> Result<Begin, &'static str> {
     let base = opening.commit.ok_or("there is no commit to start from")?;
-    Ok(Begin::Ralph(RalphBegin {
+    Ok(Begin::Ralph(ContextBegin {
         base,
         interview: opening.context,
         spec: None,

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rules::branch::Branch;
 use crate::rules::changed::LandedPaths;
+use crate::rules::context_begin::ContextBegin;
 use crate::rules::handover::Spec;
 use crate::rules::limits::Amounts;
 use crate::rules::modes::ralph::event::AcceptedCriterion;
@@ -186,6 +187,34 @@ pub struct WorkflowAccount {
 }
 
 impl Ralph {
+    /// Returns the state that a workflow begins with.
+    pub(crate) fn begun(begin: &ContextBegin) -> Self {
+        Self {
+            base: begin.base.clone(),
+            spec: begin.spec.clone(),
+            phase: RalphPhase::Thesis,
+            cycle: 1,
+            attempts: Vec::new(),
+            plan: None,
+            baseline: None,
+            reopened: None,
+            branch: None,
+            tasks: BTreeMap::new(),
+            landed: Vec::new(),
+            changes: Vec::new(),
+            earlier: Vec::new(),
+            unverified: None,
+            verified: None,
+            verifications: 0,
+            reviews: Vec::new(),
+            refused: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            mends: 0,
+            must_ask: false,
+            account: None,
+        }
+    }
+
     /// Returns the name of the branch that the plan asks for.
     pub(super) fn branch_name(&self, id: &GoalId) -> Option<String> {
         let kind = self.plan.as_ref()?.branch_type.as_str();

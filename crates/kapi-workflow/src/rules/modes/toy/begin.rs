@@ -39,8 +39,15 @@ impl ToyBegin {
         self
     }
 
-    /// Returns the mode's part of the workflow, and the links that it begins with.
-    pub(crate) fn body(&self, _: i64) -> (Toy, Vec<Link>) {
-        (Toy::new(&self.base), Vec::new())
+    /// It begins with no links.
+    pub(crate) const fn links(&self, _: i64) -> Vec<Link> {
+        Vec::new()
+    }
+}
+
+impl Toy {
+    /// Returns the state that a workflow begins with.
+    pub(crate) fn begun(begin: &ToyBegin) -> Self {
+        Self::new(&begin.base)
     }
 }

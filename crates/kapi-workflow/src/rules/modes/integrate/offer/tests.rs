@@ -8,14 +8,15 @@ use kapi_goal::rules::plan::task::PlanTaskId;
 use super::unfinished;
 use crate::rules::branch::{Branch, BranchType};
 use crate::rules::changed::LandedPaths;
+use crate::rules::context_begin::ContextBegin;
 use crate::rules::evidence::{BASELINE, Weight, WorkflowEvidence};
 use crate::rules::modes::Body;
-use crate::rules::modes::autoresearch::begin::AutoresearchBegin;
 use crate::rules::modes::autoresearch::contract::{Contract, Direction, Metric, Rule};
 use crate::rules::modes::autoresearch::run::{Run, RunStatus};
+use crate::rules::modes::autoresearch::state::Autoresearch;
 use crate::rules::modes::integrate::source::Source;
-use crate::rules::modes::ralph::begin::RalphBegin;
 use crate::rules::modes::ralph::plan::{Alternative, Criterion, Isolation, PlanTask, RalphPlan};
+use crate::rules::modes::ralph::state::Ralph;
 use crate::rules::scenario::{WorkflowTestScenario, start_interview, terms};
 use crate::rules::state::Workflow;
 
@@ -88,12 +89,12 @@ fn plan() -> RalphPlan {
 
 #[test]
 fn a_build_is_what_its_plan_says() {
-    let begin = RalphBegin {
+    let begin = ContextBegin {
         base: "base".to_owned(),
         interview: None,
         spec: None,
     };
-    let (mut ralph, _) = begin.body(0);
+    let mut ralph = Ralph::begun(&begin);
     ralph.plan = Some(Box::new(plan()));
     assert_eq!(
         Source::of_workflow(&completed(Body::Ralph(Box::new(ralph.clone())))),
@@ -151,12 +152,12 @@ fn run(number: u32, status: RunStatus) -> Run {
 
 #[test]
 fn a_search_is_what_it_kept() {
-    let begin = AutoresearchBegin {
+    let begin = ContextBegin {
         base: "base".to_owned(),
         interview: None,
         spec: None,
     };
-    let (mut search, _) = begin.body(0);
+    let mut search = Autoresearch::begun(&begin);
     search.contract = Some(Box::new(Contract {
         objective: "Fewer operations.".to_owned(),
         metric: Metric {

@@ -4,7 +4,7 @@ use kapi_goal::rules::plan::task::PlanTaskId;
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, proptest};
 
-use crate::rules::modes::ralph::begin::RalphBegin;
+use crate::rules::context_begin::ContextBegin;
 use crate::rules::modes::ralph::event::RalphEvent;
 use crate::rules::modes::ralph::evolve::{approved, evolve};
 use crate::rules::modes::ralph::fixture::{goal_id, plan, task, terms};
@@ -53,12 +53,12 @@ fn who_names_no_paths_or_wants_to_be_alone_is_alone() {
 }
 
 fn build(plan: RalphPlan) -> Ralph {
-    let begin = RalphBegin {
+    let begin = ContextBegin {
         base: "base".to_owned(),
         interview: None,
         spec: None,
     };
-    let (mut ralph, _) = begin.body(0);
+    let mut ralph = Ralph::begun(&begin);
     let plan = Box::new(plan);
     evolve(&mut ralph, &RalphEvent::PlanProposed { cycle: 1, plan });
     approved(&mut ralph);

@@ -1,9 +1,9 @@
 //! What agents are told, and that what they are shown as an example is what they may answer.
 
+use crate::rules::context_begin::ContextBegin;
 use crate::rules::handover::{Boundaries, HandoverAnswer, HandoverItem, Spec, SuccessCriterion};
 use crate::rules::modes::Begin;
 use crate::rules::modes::ralph::answer::RalphAnswer;
-use crate::rules::modes::ralph::begin::RalphBegin;
 use crate::rules::modes::ralph::fixture::{
     Build, findings, goal_id, in_a_row, objections, synthesis, terms,
 };
@@ -146,7 +146,7 @@ fn the_spec_is_told_and_its_criteria_are_numbered() {
     };
     let build = Build::begin(
         terms(),
-        Begin::Ralph(RalphBegin {
+        Begin::Ralph(ContextBegin {
             base: "base".to_owned(),
             interview: Some(goal_id("010-login")),
             spec: Some(Box::new(spec)),

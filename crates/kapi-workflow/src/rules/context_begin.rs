@@ -1,6 +1,4 @@
-//! How Ralph begins: from a commit, with or without what an interview found out.
-
-use std::collections::BTreeMap;
+//! How a mode begins that works from a commit, with or without what an interview found out.
 
 use kapi_core::id::GoalId;
 use kapi_core::link::{Link, WorkflowRelation};
@@ -8,12 +6,11 @@ use kapi_core::mode::Mode;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::handover::Spec;
-use crate::rules::modes::ralph::state::{Ralph, RalphPhase};
 
-/// A Ralph workflow's beginning.
+/// A beginning at a commit, perhaps with an interview as its context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RalphBegin {
+pub struct ContextBegin {
     /// The commit it starts from.
     pub base: String,
     /// The interview that gives it its context.
@@ -22,11 +19,11 @@ pub struct RalphBegin {
     pub spec: Option<Box<Spec>>,
 }
 
-impl RalphBegin {
+impl ContextBegin {
     /// Returns what is wrong with it.
     pub(crate) const fn fault(&self) -> Option<&'static str> {
         if self.base.is_empty() {
-            Some("start a build without a commit")
+            Some("start without a commit")
         } else if self.interview.is_some() != self.spec.is_some() {
             Some("start from an interview without its approved spec")
         } else {
@@ -49,38 +46,14 @@ impl RalphBegin {
         Self { spec, ..self }
     }
 
-    /// Returns the mode's part of the workflow, and the links that it begins with.
-    pub(crate) fn body(&self, at_ms: i64) -> (Ralph, Vec<Link>) {
-        let ralph = Ralph {
-            base: self.base.clone(),
-            spec: self.spec.clone(),
-            phase: RalphPhase::Thesis,
-            cycle: 1,
-            attempts: Vec::new(),
-            plan: None,
-            baseline: None,
-            reopened: None,
-            branch: None,
-            tasks: BTreeMap::new(),
-            landed: Vec::new(),
-            changes: Vec::new(),
-            earlier: Vec::new(),
-            unverified: None,
-            verified: None,
-            verifications: 0,
-            reviews: Vec::new(),
-            refused: BTreeMap::new(),
-            answers: BTreeMap::new(),
-            mends: 0,
-            must_ask: false,
-            account: None,
-        };
+    /// Returns the links that the workflow begins with.
+    pub(crate) fn links(&self, at_ms: i64) -> Vec<Link> {
         let link = |interview: &GoalId| Link {
             relation: WorkflowRelation::Context,
             mode: Mode::CONTEXT,
             workflow: interview.clone(),
             at_ms,
         };
-        (ralph, self.interview.iter().map(link).collect())
+        self.interview.iter().map(link).collect()
     }
 }
