@@ -89,10 +89,7 @@ fn request(
         WorkflowCommand::QueueWork { effect, goal, task } => {
             worker::queue(workflow, actor, effect, goal, *task)
         }
-        WorkflowCommand::Mode(command) => {
-            let mode = workflow.body.rules();
-            mode.ask(workflow, actor, command, given)
-        }
+        WorkflowCommand::Mode(command) => workflow.body.ask(workflow, actor, command, given),
     }
 }
 

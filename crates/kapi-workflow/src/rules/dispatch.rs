@@ -4,14 +4,19 @@
 //! The second reading of the list of modes. Everything may ask for this by a method; nothing here is a
 //! type, so that no type depends on what is done with it.
 
+use kapi_core::actor::Actor;
 use kapi_core::mode::Mode;
 
 use crate::rules::command::WorkflowCommand;
+use crate::rules::decide::{going_on, wrong_mode};
+use crate::rules::decision_context::DecisionContext;
+use crate::rules::denied::WorkflowRule;
 use crate::rules::event::WorkflowEvent;
 use crate::rules::mode_rules::ModeRules;
 use crate::rules::mode_spec::{ContextRule, ModeSpec};
 use crate::rules::modes;
 use crate::rules::modes::{Body, ModeCommand, ModeEvent};
+use crate::rules::state::Workflow;
 
 /// Makes of the list the ways to each mode.
 macro_rules! ways {
@@ -59,6 +64,28 @@ macro_rules! ways {
             pub fn rules_mut(&mut self) -> &mut dyn ModeRules {
                 match self {
                     $($(#[cfg($($cfg)*)])? Self::$tag(state) => &mut **state,)+
+                }
+            }
+        }
+
+        impl Body {
+            /// Decides a request that only one mode knows.
+            ///
+            /// # Errors
+            /// When a rule refuses; when the request is another mode's.
+            pub(crate) fn ask(
+                &self,
+                workflow: &Workflow,
+                actor: &Actor,
+                command: &ModeCommand,
+                given: &DecisionContext,
+            ) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
+                match (self, command) {
+                    $($(#[cfg($($cfg)*)])? (Self::$tag(state), ModeCommand::$tag(command)) => {
+                        going_on(workflow, modes::$folder::spec::SPEC.goes_on)?;
+                        modes::$folder::decide::ask(workflow, state, actor, command, given)
+                    })+
+                    (_, command) => Err(wrong_mode(workflow, command.spec().asks)),
                 }
             }
         }

@@ -3,7 +3,6 @@
 //!
 //! Pure, as everything here; each mode's state implements it in a file `rules.rs` of its own.
 
-use kapi_core::actor::Actor;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::link::Link;
 use kapi_core::mode::Mode;
@@ -50,18 +49,6 @@ pub trait ModeRules {
 
     /// Returns the phase that it is in, and the name of the part of it.
     fn phase(&self) -> (&'static PhaseSpec, Option<&'static str>);
-
-    /// Decides a request that only this mode knows.
-    ///
-    /// # Errors
-    /// When a rule refuses; when the request is another mode's.
-    fn ask(
-        &self,
-        workflow: &Workflow,
-        actor: &Actor,
-        command: &ModeCommand,
-        given: &DecisionContext,
-    ) -> Result<Vec<WorkflowEvent>, WorkflowRule>;
 
     /// Decides what follows from how an effect ended.
     ///

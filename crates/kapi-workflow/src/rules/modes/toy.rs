@@ -6,6 +6,7 @@
 pub mod answer;
 pub mod begin;
 pub mod command;
+pub mod decide;
 mod effects;
 pub mod event;
 mod rules;

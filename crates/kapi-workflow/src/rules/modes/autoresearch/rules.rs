@@ -1,6 +1,5 @@
 //! Autoresearch as a mode: its rules, plan and documents behind the seam that every mode has.
 
-use kapi_core::actor::Actor;
 use kapi_core::id::EffectId;
 
 use crate::rules::branch::Branch;
@@ -17,7 +16,7 @@ use crate::rules::modes::autoresearch::spec::SPEC;
 use crate::rules::modes::autoresearch::state::Autoresearch;
 use crate::rules::modes::autoresearch::summary::{shown, summary};
 use crate::rules::modes::autoresearch::{decide, documents, effects, evolve};
-use crate::rules::modes::{Begin, ModeCommand, ModeEvent};
+use crate::rules::modes::{Begin, ModeEvent};
 use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::state::Workflow;
 
@@ -28,20 +27,6 @@ impl ModeRules for Autoresearch {
 
     fn phase(&self) -> (&'static PhaseSpec, Option<&'static str>) {
         self.location()
-    }
-
-    fn ask(
-        &self,
-        workflow: &Workflow,
-        actor: &Actor,
-        command: &ModeCommand,
-        given: &DecisionContext,
-    ) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
-        let ModeCommand::Autoresearch(command) = command else {
-            return Err(wrong_mode(workflow, command.spec().asks));
-        };
-        going_on(workflow, SPEC.goes_on)?;
-        decide::ask(workflow, self, actor, command, given)
     }
 
     fn report(

@@ -1,10 +1,8 @@
 //! Integrate as a mode: its rules, plan and documents behind the seam that every mode has.
 
-use kapi_core::actor::Actor;
 use kapi_core::id::EffectId;
 
 use crate::rules::branch::Branch;
-use crate::rules::decide::{going_on, wrong_mode};
 use crate::rules::decision_context::DecisionContext;
 use crate::rules::denied::WorkflowRule;
 use crate::rules::documents::WorkflowDocument;
@@ -16,7 +14,7 @@ use crate::rules::modes::integrate::begin::IntegrateBegin;
 use crate::rules::modes::integrate::spec::SPEC;
 use crate::rules::modes::integrate::state::Integrate;
 use crate::rules::modes::integrate::{decide, documents, effects, evolve};
-use crate::rules::modes::{Begin, ModeCommand, ModeEvent};
+use crate::rules::modes::{Begin, ModeEvent};
 use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::state::Workflow;
 
@@ -27,20 +25,6 @@ impl ModeRules for Integrate {
 
     fn phase(&self) -> (&'static PhaseSpec, Option<&'static str>) {
         self.phase.spec()
-    }
-
-    fn ask(
-        &self,
-        workflow: &Workflow,
-        actor: &Actor,
-        command: &ModeCommand,
-        given: &DecisionContext,
-    ) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
-        let ModeCommand::Integrate(command) = command else {
-            return Err(wrong_mode(workflow, command.spec().asks));
-        };
-        going_on(workflow, SPEC.goes_on)?;
-        decide::ask(workflow, self, actor, command, given)
     }
 
     fn report(

@@ -1,11 +1,9 @@
 //! The interview as a mode: its rules, plan and documents behind the seam that every mode has.
 
-use kapi_core::actor::Actor;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::link::{Link, WorkflowRelation};
 use kapi_core::mode::Mode;
 
-use crate::rules::decide::{going_on, wrong_mode};
 use crate::rules::decision_context::DecisionContext;
 use crate::rules::denied::WorkflowRule;
 use crate::rules::documents::WorkflowDocument;
@@ -31,20 +29,6 @@ impl ModeRules for Interview {
 
     fn phase(&self) -> (&'static PhaseSpec, Option<&'static str>) {
         self.phase.spec()
-    }
-
-    fn ask(
-        &self,
-        workflow: &Workflow,
-        actor: &Actor,
-        command: &ModeCommand,
-        given: &DecisionContext,
-    ) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
-        let ModeCommand::Interview(command) = command else {
-            return Err(wrong_mode(workflow, command.spec().asks));
-        };
-        going_on(workflow, SPEC.goes_on)?;
-        decide::ask(workflow, self, actor, command, given)
     }
 
     fn report(

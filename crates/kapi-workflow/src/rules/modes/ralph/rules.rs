@@ -1,6 +1,5 @@
 //! Ralph as a mode: its rules, plan and documents behind the seam that every mode has.
 
-use kapi_core::actor::Actor;
 use kapi_core::id::EffectId;
 
 use crate::rules::branch::Branch;
@@ -15,7 +14,7 @@ use crate::rules::mode_spec::{ModeSpec, PhaseSpec};
 use crate::rules::modes::ralph::spec::SPEC;
 use crate::rules::modes::ralph::state::{Ralph, Stand, TaskState};
 use crate::rules::modes::ralph::{decide, documents, effects, evolve};
-use crate::rules::modes::{Begin, ModeCommand, ModeEvent};
+use crate::rules::modes::{Begin, ModeEvent};
 use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::state::Workflow;
 
@@ -26,20 +25,6 @@ impl ModeRules for Ralph {
 
     fn phase(&self) -> (&'static PhaseSpec, Option<&'static str>) {
         self.phase.spec()
-    }
-
-    fn ask(
-        &self,
-        workflow: &Workflow,
-        actor: &Actor,
-        command: &ModeCommand,
-        given: &DecisionContext,
-    ) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
-        let ModeCommand::Ralph(command) = command else {
-            return Err(wrong_mode(workflow, command.spec().asks));
-        };
-        going_on(workflow, SPEC.goes_on)?;
-        decide::ask(workflow, self, actor, command, given)
     }
 
     fn report(

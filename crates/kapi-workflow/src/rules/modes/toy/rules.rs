@@ -1,10 +1,9 @@
 //! A toy as a mode: its rules, plan and documents behind the seam that every mode has.
 
-use kapi_core::actor::Actor;
 use kapi_core::id::EffectId;
 
 use crate::rules::branch::Branch;
-use crate::rules::decide::{going_on, human, wrong_mode, wrong_phase};
+use crate::rules::decide::wrong_phase;
 use crate::rules::decision_context::DecisionContext;
 use crate::rules::denied::WorkflowRule;
 use crate::rules::documents::WorkflowDocument;
@@ -13,12 +12,11 @@ use crate::rules::event::WorkflowEvent;
 use crate::rules::mode_rules::{FactConsequence, ModeRules};
 use crate::rules::mode_spec::{ModeSpec, PhaseSpec};
 use crate::rules::modes::toy::begin::ToyBegin;
-use crate::rules::modes::toy::command::ToyCommand;
 use crate::rules::modes::toy::effects;
 use crate::rules::modes::toy::event::ToyEvent;
 use crate::rules::modes::toy::spec::{CARRY, DESCRIBE, SPEC};
 use crate::rules::modes::toy::state::Toy;
-use crate::rules::modes::{Begin, ModeCommand, ModeEvent};
+use crate::rules::modes::{Begin, ModeEvent};
 use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::state::Workflow;
 
@@ -33,25 +31,6 @@ impl ModeRules for Toy {
             (false, None) => (&DESCRIBE, Some("asking")),
             (false, Some(_)) => (&DESCRIBE, Some("approval")),
         }
-    }
-
-    fn ask(
-        &self,
-        workflow: &Workflow,
-        actor: &Actor,
-        command: &ModeCommand,
-        given: &DecisionContext,
-    ) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
-        let ModeCommand::Toy(ToyCommand::Reweigh) = command else {
-            return Err(wrong_mode(workflow, command.spec().asks));
-        };
-        going_on(workflow, SPEC.goes_on)?;
-        human(actor, "describe a scale anew")?;
-        let text = "Describe it anew.".to_owned();
-        let at_ms = given.now_ms;
-        let mut events = vec![WorkflowEvent::Revised { text, at_ms }];
-        events.extend(self.after_revision(workflow, "", given)?);
-        Ok(events)
     }
 
     fn report(
