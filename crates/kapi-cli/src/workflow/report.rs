@@ -7,8 +7,7 @@ use std::path::Path;
 
 use kapi_core::workflow_status::WorkflowStatus;
 use kapi_wire::workflow::{Viewer, WorkflowView};
-use kapi_workflow::rules::mode_spec::WorkflowStage;
-use kapi_workflow::rules::next_command::next_commands;
+use kapi_workflow::rules::next_command::{is_handed_over, next_commands};
 use kapi_workflow::rules::spent;
 use kapi_workflow::rules::state::Workflow;
 
@@ -84,11 +83,6 @@ pub(crate) fn exit_of(workflow: &Workflow) -> Exit {
         | WorkflowStatus::Failed
         | WorkflowStatus::Abandoned => Exit::NotDone,
     }
-}
-
-fn is_handed_over(workflow: &Workflow) -> bool {
-    let (phase, _) = workflow.body.rules().phase();
-    phase.stage == WorkflowStage::Handover
 }
 
 fn summary(ui: Ui, dir: &Path, workflow: &Workflow) {

@@ -61,7 +61,9 @@ fn cure(workflow: &Workflow, resume: &str) -> Option<String> {
     is_command.then(|| unblock.clone())
 }
 
-fn is_handed_over(workflow: &Workflow) -> bool {
+/// Tells whether only another workflow is to follow.
+#[must_use]
+pub fn is_handed_over(workflow: &Workflow) -> bool {
     let (phase, _) = workflow.body.rules().phase();
     phase.stage == WorkflowStage::Handover
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use kapi_core::judge::Judge;
 use kapi_core::workflow_status::WorkflowStatus;
 
+use crate::rules::decide::phase_name;
 use crate::rules::modes::ralph::documents::acceptance::entry;
 use crate::rules::modes::ralph::documents::markdown::{code, lines, list, quote};
 use crate::rules::modes::ralph::documents::plan::same_agent;
@@ -23,7 +24,7 @@ pub(in crate::rules::modes::ralph) fn text(workflow: &Workflow, ralph: &Ralph) -
     let status = workflow.status.as_str();
     let parts = [
         format!("# Decision report of {}", workflow.id),
-        format!("It is {status}, in {}.", phase(workflow)),
+        format!("It is {status}, in {}.", phase_name(workflow)),
         format!("## Scope\n\n{}", scope(workflow, ralph)),
         format!(
             "## Inputs and artifacts inspected\n\n{}",
@@ -38,13 +39,6 @@ pub(in crate::rules::modes::ralph) fn text(workflow: &Workflow, ralph: &Ralph) -
         format!("## Follow-up\n\n{}", follow_up(workflow, ralph)),
     ];
     format!("{}\n", parts.join("\n\n"))
-}
-
-fn phase(workflow: &Workflow) -> String {
-    match workflow.phase() {
-        (phase, Some(subphase)) => format!("{phase}/{subphase}"),
-        (phase, None) => phase.to_owned(),
-    }
 }
 
 fn scope(workflow: &Workflow, ralph: &Ralph) -> String {
