@@ -19,6 +19,7 @@ pub mod conflict;
 pub mod context_begin;
 pub mod decide;
 pub mod decision_context;
+mod decision_draft;
 pub mod decision_spec;
 pub mod denied;
 mod dispatch;

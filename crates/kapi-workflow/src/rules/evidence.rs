@@ -28,6 +28,26 @@ impl WorkflowEvidence {
     pub const REFERENCES: [&'static str; 6] =
         ["git:", "file:", "goal:", "event:", "worker:", "url:"];
 
+    /// Returns evidence with nothing but what every piece has.
+    #[must_use]
+    pub fn new(weight: Weight, kind: &str, summary: String, reference: String, at_ms: i64) -> Self {
+        Self {
+            weight,
+            kind: kind.to_owned(),
+            summary,
+            reference,
+            command: None,
+            exit_code: None,
+            role: None,
+            verdict: None,
+            phase: None,
+            artifacts: Vec::new(),
+            worker: None,
+            verifier: None,
+            at_ms,
+        }
+    }
+
     /// Tells whether the reference is of a kind that can be followed, and names something.
     #[must_use]
     pub fn has_sound_reference(&self) -> bool {

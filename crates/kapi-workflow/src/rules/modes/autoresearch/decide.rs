@@ -8,11 +8,11 @@ use kapi_core::id::EffectId;
 
 use crate::rules::decide::{human, said, wrong_phase};
 use crate::rules::decision_context::DecisionContext;
+use crate::rules::decision_draft::DecisionDraft;
 use crate::rules::denied::WorkflowRule;
 use crate::rules::event::WorkflowEvent;
 use crate::rules::modes::autoresearch::command::AutoresearchCommand;
 use crate::rules::modes::autoresearch::contract::sound;
-use crate::rules::modes::autoresearch::decide::draft::Draft;
 use crate::rules::modes::autoresearch::decide::experiment::ExperimentAnswer;
 use crate::rules::modes::autoresearch::event::{AutoresearchEvent, Ending};
 use crate::rules::modes::autoresearch::role::AutoresearchRole;
@@ -34,7 +34,7 @@ pub(crate) fn ask(
     command: &AutoresearchCommand,
     given: &DecisionContext,
 ) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
-    let mut draft = Draft::new(workflow, search, given);
+    let mut draft = DecisionDraft::new(workflow, search, given);
     match command {
         AutoresearchCommand::Draft { contract } => {
             let action = "propose a contract";
@@ -46,7 +46,7 @@ pub(crate) fn ask(
             draft.contract(None, contract);
         }
         AutoresearchCommand::Import { history } => {
-            let action = "go on from another tool's records";
+            let action = "continue another tool's records";
             human(actor, action)?;
             if !is_drafting(search) || !search.runs.is_empty() {
                 return Err(wrong_phase(workflow, action));
@@ -93,7 +93,7 @@ pub(crate) fn revised(
     text: &str,
     given: &DecisionContext,
 ) -> Vec<WorkflowEvent> {
-    let mut draft = Draft::new(workflow, search, given);
+    let mut draft = DecisionDraft::new(workflow, search, given);
     draft.fact(AutoresearchEvent::SegmentOpened {
         reason: text.to_owned(),
     });
@@ -113,7 +113,7 @@ pub(crate) fn report(
     let Some((_, want)) = wanted else {
         return Ok(Vec::new());
     };
-    let mut draft = Draft::new(workflow, search, given);
+    let mut draft = DecisionDraft::new(workflow, search, given);
     match (want, outcome) {
         (_, WorkflowOutcome::Cancelled { .. } | WorkflowOutcome::Failed { .. }) => {}
         (Want::Draft, WorkflowOutcome::Answered { by, answer, .. }) => draft.answered(by, answer),

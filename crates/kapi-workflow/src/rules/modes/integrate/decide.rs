@@ -8,11 +8,11 @@ use kapi_core::id::{EffectId, GoalId};
 
 use crate::rules::decide::{human, said, wrong_phase};
 use crate::rules::decision_context::DecisionContext;
+use crate::rules::decision_draft::DecisionDraft;
 use crate::rules::denied::WorkflowRule;
 use crate::rules::effect::combine::CombineReport;
 use crate::rules::event::WorkflowEvent;
 use crate::rules::modes::integrate::command::IntegrateCommand;
-use crate::rules::modes::integrate::decide::draft::Draft;
 use crate::rules::modes::integrate::event::IntegrateEvent;
 use crate::rules::modes::integrate::role::IntegrateRole;
 use crate::rules::modes::integrate::state::{Integrate, IntegratePhase};
@@ -36,7 +36,7 @@ pub(crate) fn ask(
     command: &IntegrateCommand,
     given: &DecisionContext,
 ) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
-    let mut draft = Draft::new(workflow, state, given);
+    let mut draft = DecisionDraft::new(workflow, state, given);
     match command {
         IntegrateCommand::Clarify { source, text } => {
             let action = "say what a source was meant to do";
@@ -49,7 +49,7 @@ pub(crate) fn ask(
             plan::clarified(&mut draft, source, text);
         }
         IntegrateCommand::Evict { source, why } => {
-            let action = "go on without a source";
+            let action = "continue without a source";
             let by = human(actor, action)?;
             let why = said(why, "leave a source out without saying why")?;
             known(state, source)?;
@@ -82,7 +82,7 @@ pub(crate) fn revised(
     if state.landed.is_some() {
         return Err(wrong_phase(workflow, "change"));
     }
-    let mut draft = Draft::new(workflow, state, given);
+    let mut draft = DecisionDraft::new(workflow, state, given);
     draft.fact(IntegrateEvent::PlanReopened {
         reason: Some(text.to_owned()),
     });
@@ -97,7 +97,7 @@ pub(crate) fn let_go_on(
     state: &Integrate,
     given: &DecisionContext,
 ) -> Vec<WorkflowEvent> {
-    let mut draft = Draft::new(workflow, state, given);
+    let mut draft = DecisionDraft::new(workflow, state, given);
     if let Some(stopped) = state.stopped.clone() {
         let is_worlds = state.phase == IntegratePhase::Baseline;
         draft.fact(IntegrateEvent::PlanReopened {
@@ -120,7 +120,7 @@ pub(crate) fn report(
     let Some((_, want)) = want(state).filter(|(id, _)| id == effect) else {
         return Ok(Vec::new());
     };
-    let mut draft = Draft::new(workflow, state, given);
+    let mut draft = DecisionDraft::new(workflow, state, given);
     if let WorkflowOutcome::Combined(found) = outcome {
         return combined(draft, &want, found, effect);
     }
@@ -174,7 +174,7 @@ pub(crate) fn report(
 }
 
 fn combined(
-    mut draft: Draft<'_>,
+    mut draft: DecisionDraft<'_, Integrate>,
     want: &IntegrateWant,
     found: &CombineReport,
     effect: &EffectId,

@@ -6,14 +6,13 @@
 use kapi_check::rules::proof::verify_run::VerifyRun;
 use kapi_core::actor::Actor;
 use kapi_core::id::EffectId;
-use kapi_core::workflow_status::WorkflowStatus;
 
 use crate::rules::decide::{human, said, wrong_phase};
 use crate::rules::decision_context::DecisionContext;
+use crate::rules::decision_draft::DecisionDraft;
 use crate::rules::denied::WorkflowRule;
 use crate::rules::event::WorkflowEvent;
 use crate::rules::modes::ralph::command::RalphCommand;
-use crate::rules::modes::ralph::decide::draft::DecisionDraft;
 use crate::rules::modes::ralph::event::RalphEvent;
 use crate::rules::modes::ralph::plan::Attempt;
 use crate::rules::modes::ralph::state::{Ralph, RalphPhase, Stand};
@@ -62,7 +61,7 @@ pub(crate) fn ask(
                 return Err(WorkflowRule::NotReady { action, reasons });
             }
             for task in held {
-                draft.ralph(RalphEvent::StrayingAllowed { task });
+                draft.fact(RalphEvent::StrayingAllowed { task });
             }
             draft.unblock();
         }
@@ -83,7 +82,7 @@ pub(crate) fn ask(
                 return Err(WorkflowRule::NotReady { action, reasons });
             }
             let task = task.clone();
-            draft.ralph(RalphEvent::TaskRetried { task });
+            draft.fact(RalphEvent::TaskRetried { task });
             draft.unblock();
         }
     }
@@ -127,7 +126,7 @@ pub(crate) fn report(
         return Ok(Vec::new());
     };
     let mut draft = DecisionDraft::new(workflow, ralph, given);
-    draft.has_used(&outcome.usage());
+    draft.used = outcome.usage();
     match (want, outcome) {
         (_, WorkflowOutcome::Cancelled { .. } | WorkflowOutcome::Failed { .. }) => {}
         (RalphWant::Ask(role), WorkflowOutcome::Answered { by, answer, .. }) => {
@@ -145,7 +144,7 @@ pub(crate) fn report(
                 baseline,
             },
         ) => {
-            draft.ralph(RalphEvent::BranchPrepared {
+            draft.fact(RalphEvent::BranchPrepared {
                 branch: branch.clone(),
                 worktree: worktree.clone(),
                 base: ralph.base.clone(),
@@ -190,16 +189,6 @@ pub(in crate::rules::modes::ralph) fn best(attempts: &[Attempt], cycle: u32) -> 
 /// Returns how a command ended, in words.
 pub(in crate::rules::modes::ralph) fn ended(run: &VerifyRun) -> String {
     carry::ended(run)
-}
-
-/// Returns the beginning of a commit's name.
-pub(in crate::rules::modes::ralph) fn short(commit: &str) -> &str {
-    kapi_core::quote::head(commit, 12)
-}
-
-/// Tells whether it goes on by itself.
-const fn is_active(workflow: &Workflow) -> bool {
-    matches!(workflow.status, WorkflowStatus::Active)
 }
 
 #[cfg(test)]

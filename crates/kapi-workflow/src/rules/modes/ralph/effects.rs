@@ -9,7 +9,6 @@ use crate::rules::effect::{
     AgentQuestion, GoalWork, Verification, WorkflowAction, WorkflowEffect, WorkflowLanding,
 };
 use crate::rules::guidance;
-use crate::rules::modes::ralph::decide::short;
 use crate::rules::modes::ralph::plan::FINDING_PREFIX;
 use crate::rules::modes::ralph::role::RalphRole;
 use crate::rules::modes::ralph::state::{Ralph, Stand, TaskState};

@@ -5,21 +5,21 @@
 use kapi_check::rules::measure::MeasurementReport;
 
 use crate::rules::branch::PartBranch;
+use crate::rules::decision_draft::DecisionDraft;
 use crate::rules::denied::WorkflowRule;
 use crate::rules::event::WorkflowEvent;
-use crate::rules::modes::autoresearch::decide::draft::Draft;
 use crate::rules::modes::autoresearch::decide::experiment::is_of;
 use crate::rules::modes::autoresearch::decide::round;
 use crate::rules::modes::autoresearch::event::{AutoresearchEvent, Ending};
 use crate::rules::modes::autoresearch::groups::groups;
 use crate::rules::modes::autoresearch::run::RunStatus;
-use crate::rules::modes::autoresearch::state::{AutoresearchPhase, Settling};
+use crate::rules::modes::autoresearch::state::{Autoresearch, AutoresearchPhase, Settling};
 use crate::rules::modes::autoresearch::verdict;
 use crate::rules::outcome::RestorationReport;
 
 /// Takes the proof that branch and worktree are where they belong.
 pub(super) fn settled(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_, Autoresearch>,
     settling: Settling,
     restored: &RestorationReport,
 ) -> Result<(), WorkflowRule> {
@@ -63,7 +63,7 @@ pub(super) fn settled(
 }
 
 /// Ends the search where the contract allows no more.
-fn limit(draft: &mut Draft<'_>) {
+fn limit(draft: &mut DecisionDraft<'_, Autoresearch>) {
     let Some(contract) = &draft.now.contract else {
         return;
     };
@@ -79,7 +79,7 @@ fn limit(draft: &mut Draft<'_>) {
 
 /// Takes the last measurement of what was kept.
 pub(super) fn verified(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_, Autoresearch>,
     measured: &MeasurementReport,
 ) -> Result<(), WorkflowRule> {
     is_of(measured, draft.now.head())?;
@@ -126,7 +126,10 @@ pub(super) fn verified(
 }
 
 /// Takes the branches of the parts.
-pub(super) fn split(draft: &mut Draft<'_>, branches: &[PartBranch]) -> Result<(), WorkflowRule> {
+pub(super) fn split(
+    draft: &mut DecisionDraft<'_, Autoresearch>,
+    branches: &[PartBranch],
+) -> Result<(), WorkflowRule> {
     if branches.len() > draft.now.groups.len() {
         let rule = "take more branches than there are parts".to_owned();
         return Err(WorkflowRule::Malformed { rule });

@@ -9,12 +9,12 @@ use kapi_core::glob::covers;
 use kapi_core::text::one_line;
 
 use crate::rules::decide::TEXT_BYTES_MAX;
+use crate::rules::decision_draft::DecisionDraft;
 use crate::rules::denied::WorkflowRule;
 use crate::rules::evidence::BASELINE;
 use crate::rules::modes::ModeAnswer;
 use crate::rules::modes::autoresearch::answer::{AutoresearchAnswer, Experiment};
 use crate::rules::modes::autoresearch::contract::Contract;
-use crate::rules::modes::autoresearch::decide::draft::Draft;
 use crate::rules::modes::autoresearch::event::{AutoresearchEvent, Candidate, Ending};
 use crate::rules::modes::autoresearch::role::AutoresearchRole;
 use crate::rules::modes::autoresearch::round::Round;
@@ -33,7 +33,7 @@ const NAMED_MAX: usize = 5;
 
 /// Takes what a segment is compared with.
 pub(super) fn baseline(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_, Autoresearch>,
     measured: &MeasurementReport,
 ) -> Result<(), WorkflowRule> {
     let contract = contract(draft)?;
@@ -88,7 +88,10 @@ pub(super) enum ExperimentAnswer {
 }
 
 /// Reads what an agent's turn comes to.
-pub(super) fn answer(draft: &Draft<'_>, proposed: &ProposalReport) -> ExperimentAnswer {
+pub(super) fn answer(
+    draft: &DecisionDraft<'_, Autoresearch>,
+    proposed: &ProposalReport,
+) -> ExperimentAnswer {
     let refused = |why: &str| ExperimentAnswer::Refused {
         why: why.to_owned(),
     };
@@ -120,7 +123,7 @@ pub(super) fn answer(draft: &Draft<'_>, proposed: &ProposalReport) -> Experiment
 }
 
 /// Takes a change that an agent made, says what is wrong with it, or ends the search.
-pub(super) fn proposed(draft: &mut Draft<'_>, proposed: &ProposalReport) {
+pub(super) fn proposed(draft: &mut DecisionDraft<'_, Autoresearch>, proposed: &ProposalReport) {
     match answer(draft, proposed) {
         ExperimentAnswer::Candidate { candidate, ideas } => {
             draft.fact(AutoresearchEvent::CandidateProposed { candidate, ideas });
@@ -139,7 +142,7 @@ pub(super) fn proposed(draft: &mut Draft<'_>, proposed: &ProposalReport) {
 }
 
 /// Discards the change at hand as it is, where it may not be measured.
-pub(super) fn discard_unmeasured(draft: &mut Draft<'_>) {
+pub(super) fn discard_unmeasured(draft: &mut DecisionDraft<'_, Autoresearch>) {
     let found = draft.now.candidate.clone();
     let reason = found.and_then(|found| not_to_be_measured(draft, &found));
     if let Some(reason) = reason {
@@ -154,7 +157,7 @@ pub(super) fn discard_unmeasured(draft: &mut Draft<'_>) {
 
 /// Takes a measurement of the candidate, and decides about it where the rule has an answer.
 pub(super) fn measured(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_, Autoresearch>,
     measured: &MeasurementReport,
 ) -> Result<(), WorkflowRule> {
     let contract = contract(draft)?;
@@ -191,7 +194,7 @@ pub(super) fn measured(
 }
 
 /// Decides about the candidate.
-pub(super) fn decide(draft: &mut Draft<'_>, judged: Ruling) {
+pub(super) fn decide(draft: &mut DecisionDraft<'_, Autoresearch>, judged: Ruling) {
     let Some(contract) = draft.now.contract.clone() else {
         return;
     };
@@ -218,7 +221,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, judged: Ruling) {
 }
 
 /// Returns the record of a decision, as far as the measurements tell it.
-fn decided(draft: &Draft<'_>, contract: &Contract, judged: Ruling) -> Run {
+fn decided(draft: &DecisionDraft<'_, Autoresearch>, contract: &Contract, judged: Ruling) -> Run {
     let search = &draft.now;
     let number = search.runs.last().map_or(0, |run| run.number);
     let measured = search.measured.iter().filter(|it| !it.held_back);
@@ -278,7 +281,10 @@ fn others(search: &Autoresearch, primary: &str) -> Vec<Reading> {
 }
 
 /// Returns why a change is discarded as it is.
-fn not_to_be_measured(draft: &Draft<'_>, found: &Candidate) -> Option<String> {
+fn not_to_be_measured(
+    draft: &DecisionDraft<'_, Autoresearch>,
+    found: &Candidate,
+) -> Option<String> {
     let search = &draft.now;
     let contract = search.contract.as_deref()?;
     if found.changed.n_more > 0 {
@@ -347,7 +353,9 @@ fn new_ideas(search: &Autoresearch, ideas: &[String]) -> Vec<String> {
     ideas.filter(is_new).take(IDEAS_MAX).collect()
 }
 
-pub(super) fn contract(draft: &Draft<'_>) -> Result<Box<Contract>, WorkflowRule> {
+pub(super) fn contract(
+    draft: &DecisionDraft<'_, Autoresearch>,
+) -> Result<Box<Contract>, WorkflowRule> {
     let contract = draft.now.contract.clone();
     contract.ok_or_else(|| WorkflowRule::Malformed {
         rule: "measure without a contract".to_owned(),

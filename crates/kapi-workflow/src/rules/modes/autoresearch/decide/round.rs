@@ -3,7 +3,7 @@
 //!
 //! Each proposal is one run, decided by one fact, as where one change is tried at a time.
 
-use crate::rules::modes::autoresearch::decide::draft::{Draft, REFUSED_MAX};
+use crate::rules::decision_draft::DecisionDraft;
 use crate::rules::modes::autoresearch::decide::experiment::{
     ExperimentAnswer, decide, discard_unmeasured,
 };
@@ -11,6 +11,7 @@ use crate::rules::modes::autoresearch::event::{AutoresearchEvent, Candidate, End
 use crate::rules::modes::autoresearch::role::AutoresearchRole;
 use crate::rules::modes::autoresearch::round::{Round, Try};
 use crate::rules::modes::autoresearch::run::RunStatus;
+use crate::rules::modes::autoresearch::state::Autoresearch;
 use crate::rules::modes::autoresearch::verdict;
 use crate::rules::modes::autoresearch::verdict::{Ruling, Verdict};
 use crate::rules::outcome::ProposedCommit;
@@ -19,7 +20,11 @@ use crate::rules::outcome::ProposedCommit;
 const NAMED_MAX: usize = 5;
 
 /// Takes the answer of one of several agents.
-pub(super) fn answered(draft: &mut Draft<'_>, place: u32, answer: ExperimentAnswer) {
+pub(super) fn answered(
+    draft: &mut DecisionDraft<'_, Autoresearch>,
+    place: u32,
+    answer: ExperimentAnswer,
+) {
     let (found, ideas) = match answer {
         ExperimentAnswer::Candidate { candidate, ideas } => {
             (TryAnswer::Candidate(candidate), ideas)
@@ -55,21 +60,12 @@ fn is_rest_exhausted(round: &Round, place: u32) -> bool {
 }
 
 /// Rounds that brought nothing are a person's affair, as refused answers in a row are.
-fn stop_where_all_were_refused(draft: &mut Draft<'_>) {
-    let refused = draft.now.refused.len();
-    let Some(why) = draft.now.refused.last().cloned() else {
-        return;
-    };
-    if refused >= REFUSED_MAX {
-        let role = AutoresearchRole::Researcher.spec().name;
-        let reason = format!("{refused} answers in a row of the {role} were refused: {why}");
-        let unblock = format!("{} asks again", draft.resume());
-        draft.block(reason, unblock);
-    }
+fn stop_where_all_were_refused(draft: &mut DecisionDraft<'_, Autoresearch>) {
+    draft.stop_if_refused(AutoresearchRole::Researcher.spec().name);
 }
 
 /// Goes on with a round: discards what may not be measured, and keeps the best once all are measured.
-pub(super) fn pursue(draft: &mut Draft<'_>) {
+pub(super) fn pursue(draft: &mut DecisionDraft<'_, Autoresearch>) {
     if draft.now.candidate.is_some() {
         if draft.now.measured.is_empty() {
             discard_unmeasured(draft);
@@ -91,7 +87,7 @@ pub(super) fn pursue(draft: &mut Draft<'_>) {
 }
 
 /// Returns the place of the gain that is largest by its measurements; nothing while others may come.
-fn best(draft: &Draft<'_>) -> Option<u32> {
+fn best(draft: &DecisionDraft<'_, Autoresearch>) -> Option<u32> {
     let search = &draft.now;
     let (round, contract) = (search.round.as_ref()?, search.contract.as_deref()?);
     let is_pending = |found: &Try| {
@@ -116,7 +112,11 @@ fn best(draft: &Draft<'_>) -> Option<u32> {
 }
 
 /// Takes a gain as it is on what was kept of its round.
-pub(super) fn reapplied(draft: &mut Draft<'_>, place: u32, applied: &ProposedCommit) {
+pub(super) fn reapplied(
+    draft: &mut DecisionDraft<'_, Autoresearch>,
+    place: u32,
+    applied: &ProposedCommit,
+) {
     let Some(candidate) = overtaken(draft, place) else {
         return;
     };
@@ -133,7 +133,11 @@ pub(super) fn reapplied(draft: &mut Draft<'_>, place: u32, applied: &ProposedCom
 }
 
 /// Discards a gain that does not fit what was kept of its round.
-pub(super) fn conflicted(draft: &mut Draft<'_>, place: u32, paths: &[String]) {
+pub(super) fn conflicted(
+    draft: &mut DecisionDraft<'_, Autoresearch>,
+    place: u32,
+    paths: &[String],
+) {
     let Some(candidate) = overtaken(draft, place) else {
         return;
     };
@@ -154,7 +158,7 @@ pub(super) fn conflicted(draft: &mut Draft<'_>, place: u32, paths: &[String]) {
     decide(draft, judged);
 }
 
-fn overtaken(draft: &Draft<'_>, place: u32) -> Option<Candidate> {
+fn overtaken(draft: &DecisionDraft<'_, Autoresearch>, place: u32) -> Option<Candidate> {
     match draft.now.round.as_ref()?.at(place)? {
         Try::Overtaken { candidate } => Some((**candidate).clone()),
         Try::Asked {}

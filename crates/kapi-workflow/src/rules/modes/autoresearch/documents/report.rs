@@ -5,7 +5,6 @@
 use kapi_core::text::short_id;
 
 use crate::rules::modes::autoresearch::contract::sound;
-use crate::rules::modes::autoresearch::decide::short;
 use crate::rules::modes::autoresearch::run::{Run, RunStatus};
 use crate::rules::modes::autoresearch::state::Autoresearch;
 use crate::rules::modes::autoresearch::summary::{shown, summary};

@@ -4,7 +4,6 @@ use kapi_check::rules::measure::{MeasurementReport, ScriptRun};
 use kapi_core::quote::{fenced, tail, visible};
 use kapi_core::text::short_id;
 
-use crate::rules::modes::autoresearch::decide::short;
 use crate::rules::modes::autoresearch::state::Autoresearch;
 use crate::rules::modes::ralph::documents::markdown::{cell, code};
 use crate::rules::state::Workflow;

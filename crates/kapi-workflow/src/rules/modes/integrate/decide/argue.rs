@@ -5,6 +5,7 @@
 use kapi_core::id::GoalId;
 use kapi_core::text::short_id;
 
+use crate::rules::decision_draft::DecisionDraft;
 use crate::rules::effect::combine::CoverageFault;
 use crate::rules::evidence::Weight;
 use crate::rules::identity::ReviewerIdentity;
@@ -12,12 +13,13 @@ use crate::rules::modes::ModeAnswer;
 use crate::rules::modes::integrate::answer::{
     Attack, Defence, IntegrateAnswer, IntegrationFindings, LandingVerdict, RevisionCause, Ruling,
 };
-use crate::rules::modes::integrate::decide::draft::Draft;
-use crate::rules::modes::integrate::decide::{plan, short};
+use crate::rules::modes::integrate::decide::plan;
 use crate::rules::modes::integrate::event::IntegrateEvent;
 use crate::rules::modes::integrate::plan::{REASON_BYTES_MAX, VERIFY_MAX};
 use crate::rules::modes::integrate::role::IntegrateRole;
-use crate::rules::modes::integrate::state::{ATTEMPTS_MAX, Argument, IntegrationReview, Statement};
+use crate::rules::modes::integrate::state::{
+    ATTEMPTS_MAX, Argument, Integrate, IntegrationReview, Statement,
+};
 
 /// The most entries of a list in an answer.
 const ITEMS_MAX: usize = 200;
@@ -32,7 +34,7 @@ struct Revision {
 
 /// Takes an answer, or says what is wrong with it.
 pub(super) fn answered(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_, Integrate>,
     role: IntegrateRole,
     by: &ReviewerIdentity,
     answer: &ModeAnswer,
@@ -56,7 +58,7 @@ pub(super) fn answered(
 }
 
 fn reviewed(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_, Integrate>,
     by: &ReviewerIdentity,
     said: &IntegrationFindings,
 ) -> Result<(), String> {
@@ -108,7 +110,10 @@ fn reviewed(
 }
 
 /// Every finding of the coverage is accounted for, once.
-fn check_findings(draft: &Draft<'_>, said: &IntegrationFindings) -> Result<(), String> {
+fn check_findings(
+    draft: &DecisionDraft<'_, Integrate>,
+    said: &IntegrationFindings,
+) -> Result<(), String> {
     let texts = said.justified.iter().map(|it| &it.why);
     let problems = said.problems.iter();
     let texts = texts.chain(problems.flat_map(|it| [&it.title, &it.detail]));
@@ -148,11 +153,11 @@ fn check_findings(draft: &Draft<'_>, said: &IntegrationFindings) -> Result<(), S
 }
 
 fn check_sources<'a>(
-    draft: &Draft<'_>,
+    draft: &DecisionDraft<'_, Integrate>,
     mut named: impl Iterator<Item = &'a GoalId>,
 ) -> Result<(), String> {
     match named.find(|id| draft.now.source(id).is_none()) {
-        Some(id) => Err(format!("{id} is no source of this integration")),
+        Some(id) => Err(format!("{id} is not a source of this integration")),
         None => Ok(()),
     }
 }
@@ -164,12 +169,20 @@ fn check_texts<'a>(mut texts: impl Iterator<Item = &'a String>) -> Result<(), St
     Ok(())
 }
 
-fn thesis(draft: &mut Draft<'_>, by: &ReviewerIdentity, said: &Defence) -> Result<(), String> {
+fn thesis(
+    draft: &mut DecisionDraft<'_, Integrate>,
+    by: &ReviewerIdentity,
+    said: &Defence,
+) -> Result<(), String> {
     check_texts(said.points.iter().chain([&said.defence]))?;
     state(draft, by, Argument::Thesis(said.clone()))
 }
 
-fn antithesis(draft: &mut Draft<'_>, by: &ReviewerIdentity, said: &Attack) -> Result<(), String> {
+fn antithesis(
+    draft: &mut DecisionDraft<'_, Integrate>,
+    by: &ReviewerIdentity,
+    said: &Attack,
+) -> Result<(), String> {
     if said.objections.len() > ITEMS_MAX {
         return Err(format!("there may be {ITEMS_MAX} objections"));
     }
@@ -178,7 +191,11 @@ fn antithesis(draft: &mut Draft<'_>, by: &ReviewerIdentity, said: &Attack) -> Re
     state(draft, by, Argument::Antithesis(said.clone()))
 }
 
-fn synthesis(draft: &mut Draft<'_>, by: &ReviewerIdentity, said: &Ruling) -> Result<(), String> {
+fn synthesis(
+    draft: &mut DecisionDraft<'_, Integrate>,
+    by: &ReviewerIdentity,
+    said: &Ruling,
+) -> Result<(), String> {
     let n_objections = draft.now.attack().map_or(0, |it| it.objections.len());
     if said.answers.len() != n_objections {
         return Err(format!(
@@ -212,7 +229,11 @@ fn synthesis(draft: &mut Draft<'_>, by: &ReviewerIdentity, said: &Ruling) -> Res
 }
 
 /// Records what somebody said; nobody speaks twice of one head in one attempt.
-fn state(draft: &mut Draft<'_>, by: &ReviewerIdentity, said: Argument) -> Result<(), String> {
+fn state(
+    draft: &mut DecisionDraft<'_, Integrate>,
+    by: &ReviewerIdentity,
+    said: Argument,
+) -> Result<(), String> {
     let reviewer = draft.now.review().map(|review| &review.by);
     let mut spoke: Vec<&ReviewerIdentity> = draft.now.said().map(|it| &it.by).collect();
     spoke.extend(reviewer);
@@ -247,7 +268,7 @@ fn state(draft: &mut Draft<'_>, by: &ReviewerIdentity, said: Argument) -> Result
 }
 
 /// Takes that a source cannot come by the method of the plan: another plan is made.
-pub(super) fn method_unfit(draft: &mut Draft<'_>, why: &str) {
+pub(super) fn method_unfit(draft: &mut DecisionDraft<'_, Integrate>, why: &str) {
     let source = draft.now.next_step().map(|step| step.source.clone());
     let revision = Revision {
         cause: RevisionCause::Scope,
@@ -259,7 +280,7 @@ pub(super) fn method_unfit(draft: &mut Draft<'_>, why: &str) {
 }
 
 /// Goes back to the narrowest phase that can mend it, or waits for a person.
-fn back(draft: &mut Draft<'_>, revision: Revision) {
+fn back(draft: &mut DecisionDraft<'_, Integrate>, revision: Revision) {
     let attempt = draft.now.attempt;
     if attempt >= ATTEMPTS_MAX {
         draft.stop(format!(
@@ -283,7 +304,7 @@ fn back(draft: &mut Draft<'_>, revision: Revision) {
 }
 
 /// Asks the person what a source was meant to do.
-pub(super) fn ask_person(draft: &mut Draft<'_>) {
+pub(super) fn ask_person(draft: &mut DecisionDraft<'_, Integrate>) {
     let Some(unclear) = draft.now.unclear.clone() else {
         return;
     };
@@ -292,7 +313,7 @@ pub(super) fn ask_person(draft: &mut Draft<'_>) {
     let resume = draft.resume();
     draft.block(
         format!(
-            "nobody can tell what {name} was meant to do: {}",
+            "it is not clear what {name} was meant to do: {}",
             unclear.question
         ),
         format!("{resume} --clarify {name} --meaning '…'"),

@@ -6,16 +6,16 @@
 use kapi_core::id::GoalId;
 
 use crate::rules::conflict::Settlement;
+use crate::rules::decision_draft::DecisionDraft;
 use crate::rules::denied::WorkflowRule;
 use crate::rules::event::WorkflowEvent;
-use crate::rules::modes::integrate::decide::draft::Draft;
 use crate::rules::modes::integrate::event::IntegrateEvent;
 use crate::rules::modes::integrate::planning;
 use crate::rules::modes::integrate::state::{Eviction, Integrate, IntegratePhase};
 
 /// Leaves a source out because a person says so.
 pub(super) fn by_person(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_, Integrate>,
     source: &GoalId,
     why: &str,
     by: &str,
@@ -49,7 +49,12 @@ pub(super) fn by_person(
 }
 
 /// Leaves out the last of these, which fails, alone or together with the others.
-pub(super) fn found(draft: &mut Draft<'_>, culprits: &[GoalId], why: &str, evidence: &str) {
+pub(super) fn found(
+    draft: &mut DecisionDraft<'_, Integrate>,
+    culprits: &[GoalId],
+    why: &str,
+    evidence: &str,
+) {
     let Some((source, others)) = culprits.split_last() else {
         return;
     };
@@ -65,7 +70,7 @@ pub(super) fn found(draft: &mut Draft<'_>, culprits: &[GoalId], why: &str, evide
     }
 }
 
-fn plan_anew(draft: &mut Draft<'_>) {
+fn plan_anew(draft: &mut DecisionDraft<'_, Integrate>) {
     let plan = planning::without_evicted(&draft.now, &draft.workflow.terms.verify);
     if let Some(plan) = plan {
         draft.propose(None, plan);
@@ -73,7 +78,7 @@ fn plan_anew(draft: &mut Draft<'_>) {
 }
 
 fn leave_out(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_, Integrate>,
     gone: &[GoalId],
     why: &str,
     with: Option<&GoalId>,

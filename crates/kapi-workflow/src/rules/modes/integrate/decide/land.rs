@@ -6,13 +6,12 @@ use kapi_core::text::short_id;
 use crate::rules::decision_draft::DecisionDraft;
 use crate::rules::denied::WorkflowRule;
 use crate::rules::evidence::Weight;
-use crate::rules::modes::integrate::decide::draft::Draft;
-use crate::rules::modes::integrate::decide::short;
 use crate::rules::modes::integrate::event::IntegrateEvent;
+use crate::rules::modes::integrate::state::Integrate;
 
 /// Takes that the branch is at the result.
 pub(super) fn advanced(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_, Integrate>,
     at: &str,
     brought: Option<&str>,
 ) -> Result<(), WorkflowRule> {
@@ -35,7 +34,7 @@ pub(super) fn advanced(
 
 /// Takes that somebody else moved the branch: everything is looked at and approved anew, and what was
 /// resolved is remembered.
-pub(super) fn moved(draft: &mut Draft<'_>, found: Option<&str>) {
+pub(super) fn moved(draft: &mut DecisionDraft<'_, Integrate>, found: Option<&str>) {
     draft.fact(IntegrateEvent::TargetMoved {
         expected: draft.now.start().to_owned(),
         found: found.map(str::to_owned),

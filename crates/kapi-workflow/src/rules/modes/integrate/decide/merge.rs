@@ -7,6 +7,7 @@ use kapi_check::rules::proof::verify_report::run_end;
 use kapi_core::text::{agent_name, short_id};
 
 use crate::rules::conflict::Settlement;
+use crate::rules::decision_draft::DecisionDraft;
 use crate::rules::denied::WorkflowRule;
 use crate::rules::effect::combine::{ConflictedPath, RegenerationRun};
 use crate::rules::event::WorkflowEvent;
@@ -14,18 +15,22 @@ use crate::rules::evidence::Weight;
 use crate::rules::modes::ModeAnswer;
 use crate::rules::modes::integrate::answer::{IntegrateAnswer, Resolution};
 use crate::rules::modes::integrate::conflict::Regeneration;
-use crate::rules::modes::integrate::decide::draft::Draft;
-use crate::rules::modes::integrate::decide::{evict, short};
+use crate::rules::modes::integrate::decide::evict;
 use crate::rules::modes::integrate::event::IntegrateEvent;
 use crate::rules::modes::integrate::plan::REASON_BYTES_MAX;
 use crate::rules::modes::integrate::role::IntegrateRole;
+use crate::rules::modes::integrate::state::Integrate;
 use crate::rules::outcome::ProposalReport;
 
 /// The most options of a resolution.
 const OPTIONS_MAX: usize = 10;
 
 /// Takes a source that is on the branch, perhaps after rules alone settled what did not fit.
-pub(super) fn applied(draft: &mut Draft<'_>, at: [&String; 2], by_rule: &[ConflictedPath]) {
+pub(super) fn applied(
+    draft: &mut DecisionDraft<'_, Integrate>,
+    at: [&String; 2],
+    by_rule: &[ConflictedPath],
+) {
     let [head, tree] = at;
     let Some(step) = draft.now.next_step().cloned() else {
         return;
@@ -56,7 +61,12 @@ pub(super) fn applied(draft: &mut Draft<'_>, at: [&String; 2], by_rule: &[Confli
     });
 }
 
-fn found(draft: &mut Draft<'_>, source: &str, before: &str, paths: &[ConflictedPath]) {
+fn found(
+    draft: &mut DecisionDraft<'_, Integrate>,
+    source: &str,
+    before: &str,
+    paths: &[ConflictedPath],
+) {
     draft.events.push(WorkflowEvent::ConflictFound {
         what: source.to_owned(),
         paths: paths.iter().map(|it| it.path.clone()).collect(),
@@ -72,7 +82,11 @@ fn on_branch(draft: &mut DecisionDraft<'_, Integrate>, source: &str, head: &str)
 }
 
 /// Takes a source that does not fit.
-pub(super) fn conflicted(draft: &mut Draft<'_>, at: &str, paths: &[ConflictedPath]) {
+pub(super) fn conflicted(
+    draft: &mut DecisionDraft<'_, Integrate>,
+    at: &str,
+    paths: &[ConflictedPath],
+) {
     let Some(step) = draft.now.next_step().cloned() else {
         return;
     };
@@ -87,7 +101,7 @@ pub(super) fn conflicted(draft: &mut Draft<'_>, at: &str, paths: &[ConflictedPat
 }
 
 /// Takes a resolution that an agent left in the worktree, or says what is wrong with it.
-pub(super) fn proposed(draft: &mut Draft<'_>, proposed: &ProposalReport) {
+pub(super) fn proposed(draft: &mut DecisionDraft<'_, Integrate>, proposed: &ProposalReport) {
     let Some(conflict) = draft.now.conflict.clone() else {
         return;
     };
@@ -130,7 +144,7 @@ fn sound(said: &Resolution) -> Result<(), String> {
 
 /// Takes what tools wrote anew, or that one of them failed: then somebody has to.
 pub(super) fn regenerated(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_, Integrate>,
     commit: Option<&String>,
     runs: &[RegenerationRun],
 ) -> Result<(), WorkflowRule> {
@@ -165,7 +179,7 @@ pub(super) fn regenerated(
 }
 
 /// Takes a conflict that is resolved.
-pub(super) fn settled(draft: &mut Draft<'_>, head: &str, tree: &str) {
+pub(super) fn settled(draft: &mut DecisionDraft<'_, Integrate>, head: &str, tree: &str) {
     let (Some(step), Some(conflict)) = (draft.now.next_step().cloned(), draft.now.conflict.clone())
     else {
         return;

@@ -3,17 +3,20 @@
 
 use kapi_core::id::GoalId;
 
+use crate::rules::decision_draft::DecisionDraft;
 use crate::rules::denied::WorkflowRule;
 use crate::rules::effect::combine::Foresight;
 use crate::rules::identity::ReviewerIdentity;
-use crate::rules::modes::integrate::decide::draft::Draft;
 use crate::rules::modes::integrate::event::IntegrateEvent;
 use crate::rules::modes::integrate::plan::ProposedPlan;
 use crate::rules::modes::integrate::planning;
-use crate::rules::modes::integrate::state::IntegratePhase;
+use crate::rules::modes::integrate::state::{Integrate, IntegratePhase};
 
 /// Takes what was foreseen: the plan follows from it, unless somebody wants another one.
-pub(super) fn inspected(draft: &mut Draft<'_>, foresight: &Foresight) -> Result<(), WorkflowRule> {
+pub(super) fn inspected(
+    draft: &mut DecisionDraft<'_, Integrate>,
+    foresight: &Foresight,
+) -> Result<(), WorkflowRule> {
     let left = draft.now.left();
     let is_once = |id: &GoalId| foresight.order.iter().filter(|it| it.source == *id).count() == 1;
     let is_whole = left.len() == foresight.order.len() && left.iter().all(|it| is_once(&it.id));
@@ -34,7 +37,7 @@ pub(super) fn inspected(draft: &mut Draft<'_>, foresight: &Foresight) -> Result<
 }
 
 /// Takes that sources are not as they were; only a person can do something about it.
-pub(super) fn unfit(draft: &mut Draft<'_>, reasons: &[String]) {
+pub(super) fn unfit(draft: &mut DecisionDraft<'_, Integrate>, reasons: &[String]) {
     draft.fact(IntegrateEvent::SourcesUnfit {
         reasons: reasons.to_vec(),
     });
@@ -47,7 +50,7 @@ pub(super) fn unfit(draft: &mut Draft<'_>, reasons: &[String]) {
 
 /// Takes a planner's proposal, or says what is wrong with it.
 pub(super) fn proposed(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_, Integrate>,
     by: &ReviewerIdentity,
     said: &ProposedPlan,
 ) -> Result<(), String> {
@@ -57,7 +60,7 @@ pub(super) fn proposed(
 }
 
 /// Takes what a person says of a source. A plan that was made without it is made anew.
-pub(super) fn clarified(draft: &mut Draft<'_>, source: &GoalId, text: String) {
+pub(super) fn clarified(draft: &mut DecisionDraft<'_, Integrate>, source: &GoalId, text: String) {
     draft.fact(IntegrateEvent::Clarified {
         source: source.clone(),
         text,

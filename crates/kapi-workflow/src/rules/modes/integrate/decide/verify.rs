@@ -7,14 +7,15 @@ use kapi_core::id::GoalId;
 use kapi_core::quote::tail;
 use kapi_core::text::short_id;
 
+use crate::rules::decision_draft::DecisionDraft;
 use crate::rules::denied::WorkflowRule;
 use crate::rules::effect::combine::Coverage;
 use crate::rules::evidence::{BASELINE, NAMED, Weight};
 use crate::rules::modes::integrate::bisect;
 use crate::rules::modes::integrate::bisect::{Suspicion, suspicion};
-use crate::rules::modes::integrate::decide::draft::Draft;
-use crate::rules::modes::integrate::decide::{evict, short};
+use crate::rules::modes::integrate::decide::evict;
 use crate::rules::modes::integrate::event::IntegrateEvent;
+use crate::rules::modes::integrate::state::Integrate;
 
 /// How often the conflict of one source is resolved again because the checks fail with it.
 const REDONE_MAX: usize = 2;
@@ -22,7 +23,10 @@ const REDONE_MAX: usize = 2;
 const OUTPUT_BYTES_MAX: usize = 2_000;
 
 /// Takes what the checks show on the integration branch as it is.
-pub(super) fn baseline(draft: &mut Draft<'_>, report: &VerifyReport) -> Result<(), WorkflowRule> {
+pub(super) fn baseline(
+    draft: &mut DecisionDraft<'_, Integrate>,
+    report: &VerifyReport,
+) -> Result<(), WorkflowRule> {
     let start = draft.now.start().to_owned();
     is_of(report, &start)?;
     record(draft, report, Weight::Narrative, BASELINE);
@@ -33,7 +37,7 @@ pub(super) fn baseline(draft: &mut Draft<'_>, report: &VerifyReport) -> Result<(
         draft.ask_for_approval();
     } else {
         draft.stop(
-            "every command fails on dev as it is, so that nothing could show whether the result holds"
+            "every command already fails on dev, so nothing could show whether the result holds"
                 .to_owned(),
         );
     }
@@ -41,7 +45,10 @@ pub(super) fn baseline(draft: &mut Draft<'_>, report: &VerifyReport) -> Result<(
 }
 
 /// Takes what the checks show on the result.
-pub(super) fn head(draft: &mut Draft<'_>, report: &VerifyReport) -> Result<(), WorkflowRule> {
+pub(super) fn head(
+    draft: &mut DecisionDraft<'_, Integrate>,
+    report: &VerifyReport,
+) -> Result<(), WorkflowRule> {
     let head = draft.now.head().to_owned();
     is_of(report, &head)?;
     record(draft, report, Weight::Validation, "verify");
@@ -63,7 +70,7 @@ pub(super) fn head(draft: &mut Draft<'_>, report: &VerifyReport) -> Result<(), W
 
 /// Takes what the checks show on some of the sources.
 pub(super) fn trial(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_, Integrate>,
     report: &VerifyReport,
     commit: &str,
     sources: Vec<GoalId>,
@@ -79,7 +86,7 @@ pub(super) fn trial(
 }
 
 /// Does something about whoever makes the result fail, once that is known.
-pub(super) fn blame(draft: &mut Draft<'_>) {
+pub(super) fn blame(draft: &mut DecisionDraft<'_, Integrate>) {
     let Suspicion::Culprits(culprits) = suspicion(&draft.now) else {
         return;
     };
@@ -119,7 +126,10 @@ pub(super) fn blame(draft: &mut Draft<'_>) {
 }
 
 /// Takes what the result was traced to.
-pub(super) fn traced(draft: &mut Draft<'_>, coverage: &Coverage) -> Result<(), WorkflowRule> {
+pub(super) fn traced(
+    draft: &mut DecisionDraft<'_, Integrate>,
+    coverage: &Coverage,
+) -> Result<(), WorkflowRule> {
     let head = draft.now.head().to_owned();
     if coverage.head != head {
         return Err(WorkflowRule::Malformed {
@@ -161,7 +171,12 @@ fn is_of(report: &VerifyReport, commit: &str) -> Result<(), WorkflowRule> {
 }
 
 /// Records a verification, with evidence for every command.
-fn record(draft: &mut Draft<'_>, report: &VerifyReport, weight: Weight, kind: &str) {
+fn record(
+    draft: &mut DecisionDraft<'_, Integrate>,
+    report: &VerifyReport,
+    weight: Weight,
+    kind: &str,
+) {
     for run in &report.runs {
         let summary = format!(
             "`{}` {} on {}",

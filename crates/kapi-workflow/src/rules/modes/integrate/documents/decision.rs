@@ -4,7 +4,6 @@ use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::text::short_id;
 use kapi_core::workflow_status::WorkflowStatus;
 
-use crate::rules::modes::integrate::decide::short;
 use crate::rules::modes::integrate::documents::report::put_back;
 use crate::rules::modes::integrate::state::{Argument, Integrate};
 use crate::rules::report::{DecisionReport, approval_line, one_line};

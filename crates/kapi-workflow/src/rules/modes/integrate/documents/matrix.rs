@@ -7,7 +7,6 @@ use kapi_core::text::short_id;
 
 use crate::rules::effect::combine::Foresight;
 use crate::rules::modes::integrate::conflict::{Regeneration, SettledConflict};
-use crate::rules::modes::integrate::decide::short;
 use crate::rules::modes::integrate::source::Source;
 use crate::rules::modes::integrate::state::Integrate;
 use crate::rules::modes::ralph::documents::markdown::{block, code, lines, list, quote};

@@ -6,7 +6,6 @@ use kapi_core::quote::tail;
 use kapi_core::text::short_id;
 
 use crate::rules::evidence::BASELINE;
-use crate::rules::modes::integrate::decide::short;
 use crate::rules::modes::integrate::state::Integrate;
 use crate::rules::modes::ralph::documents::markdown::{block, cell, code, list};
 use crate::rules::report::one_line;

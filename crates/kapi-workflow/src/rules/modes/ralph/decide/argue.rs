@@ -10,12 +10,12 @@ use kapi_core::quote::head;
 
 use crate::rules::branch::BranchType;
 use crate::rules::decide::asked;
+use crate::rules::decision_draft::DecisionDraft;
 use crate::rules::event::WorkflowEvent;
-use crate::rules::evidence::Weight;
+use crate::rules::evidence::{Weight, WorkflowEvidence};
 use crate::rules::identity::ReviewerIdentity;
 use crate::rules::modes::ModeAnswer;
 use crate::rules::modes::ralph::answer::RalphAnswer;
-use crate::rules::modes::ralph::decide::draft::{DecisionDraft, evidence};
 use crate::rules::modes::ralph::decide::{carry, close};
 use crate::rules::modes::ralph::event::RalphEvent;
 use crate::rules::modes::ralph::plan::sound::{
@@ -36,7 +36,7 @@ const WHY_BYTES_MAX: usize = 4 * 1024;
 
 /// Takes an answer, or says what is wrong with it.
 pub(super) fn answered(
-    draft: &mut DecisionDraft<'_>,
+    draft: &mut DecisionDraft<'_, Ralph>,
     role: RalphRole,
     by: &ReviewerIdentity,
     answer: &ModeAnswer,
@@ -65,7 +65,7 @@ pub(super) fn answered(
 }
 
 fn thesis(
-    draft: &mut DecisionDraft<'_>,
+    draft: &mut DecisionDraft<'_, Ralph>,
     by: &ReviewerIdentity,
     plan: &RalphPlan,
 ) -> Result<(), String> {
@@ -74,7 +74,7 @@ fn thesis(
     let before = draft.now.attempts.last();
     let before = before.filter(|attempt| attempt.cycle == cycle);
     let attempt = before.map_or(1, |attempt| attempt.number.saturating_add(1));
-    draft.ralph(RalphEvent::ThesisRecorded {
+    draft.fact(RalphEvent::ThesisRecorded {
         cycle,
         attempt,
         by: by.clone(),
@@ -84,7 +84,7 @@ fn thesis(
 }
 
 fn antithesis(
-    draft: &mut DecisionDraft<'_>,
+    draft: &mut DecisionDraft<'_, Ralph>,
     by: &ReviewerIdentity,
     said: &Objections,
 ) -> Result<(), String> {
@@ -97,7 +97,7 @@ fn antithesis(
              may be {ITEMS_MAX} objections at most"
         ));
     }
-    draft.ralph(RalphEvent::AntithesisRecorded {
+    draft.fact(RalphEvent::AntithesisRecorded {
         cycle,
         attempt,
         by: by.clone(),
@@ -107,7 +107,7 @@ fn antithesis(
 }
 
 fn synthesis(
-    draft: &mut DecisionDraft<'_>,
+    draft: &mut DecisionDraft<'_, Ralph>,
     by: &ReviewerIdentity,
     said: &Synthesis,
 ) -> Result<(), String> {
@@ -129,7 +129,7 @@ fn synthesis(
         ));
     }
     check_plan(draft, &said.plan)?;
-    draft.ralph(RalphEvent::SynthesisRecorded {
+    draft.fact(RalphEvent::SynthesisRecorded {
         cycle,
         attempt,
         by: by.clone(),
@@ -138,7 +138,7 @@ fn synthesis(
     match said.verdict {
         Consensus::Consensus => propose(draft),
         Consensus::Revise if attempt >= ATTEMPTS_MAX => {
-            draft.ralph(RalphEvent::ConsensusMissed { cycle });
+            draft.fact(RalphEvent::ConsensusMissed { cycle });
             propose(draft);
         }
         Consensus::Revise => {}
@@ -150,7 +150,7 @@ fn is_bad(text: &str) -> bool {
     text.trim().is_empty() || text.len() > LONG_BYTES_MAX
 }
 
-fn check_plan(draft: &DecisionDraft<'_>, plan: &RalphPlan) -> Result<(), String> {
+fn check_plan(draft: &DecisionDraft<'_, Ralph>, plan: &RalphPlan) -> Result<(), String> {
     let ralph = &draft.now;
     let spec = ralph.spec.as_deref();
     sound(plan, spec, &draft.workflow.terms, branch_type(ralph)).map_err(|faults| {
@@ -190,7 +190,7 @@ fn speaks_first(ralph: &Ralph, by: &ReviewerIdentity) -> Result<(u32, u32), Stri
 }
 
 /// Proposes the plan of the cycle, once it is known what its checks say on the base.
-fn propose(draft: &mut DecisionDraft<'_>) {
+fn propose(draft: &mut DecisionDraft<'_, Ralph>) {
     let cycle = draft.now.cycle;
     let Some(attempt) = best(&draft.now.attempts, cycle).cloned() else {
         return;
@@ -202,7 +202,7 @@ fn propose(draft: &mut DecisionDraft<'_>) {
         Consensus::Consensus => "consensus",
         Consensus::Revise => "no consensus",
     };
-    let mut found = evidence(
+    let mut found = WorkflowEvidence::new(
         Weight::Narrative,
         "consensus",
         format!(
@@ -210,13 +210,13 @@ fn propose(draft: &mut DecisionDraft<'_>) {
             attempt.number
         ),
         "file:consensus.md".to_owned(),
-        draft.given,
+        draft.given.now_ms,
     );
     found.verdict = Some(verdict.to_owned());
     found.phase = Some("plan".to_owned());
     found.artifacts = vec!["plan.md".to_owned()];
     draft.evidence(found);
-    draft.ralph(RalphEvent::PlanProposed {
+    draft.fact(RalphEvent::PlanProposed {
         cycle,
         plan: Box::new(synthesis.plan.clone()),
     });
@@ -226,8 +226,8 @@ fn propose(draft: &mut DecisionDraft<'_>) {
 }
 
 /// Takes what the checks of the plan said on the base, and proposes it.
-pub(super) fn checked_base(draft: &mut DecisionDraft<'_>, report: &VerifyReport) {
-    draft.ralph(RalphEvent::BaseChecked {
+pub(super) fn checked_base(draft: &mut DecisionDraft<'_, Ralph>, report: &VerifyReport) {
+    draft.fact(RalphEvent::BaseChecked {
         report: report.clone(),
     });
     carry::began_with(draft, report);
@@ -237,7 +237,7 @@ pub(super) fn checked_base(draft: &mut DecisionDraft<'_>, report: &VerifyReport)
 }
 
 /// Puts the plan to the person, or approves it where they did so in advance.
-fn decide_plan(draft: &mut DecisionDraft<'_>, attempt: &Attempt) {
+fn decide_plan(draft: &mut DecisionDraft<'_, Ralph>, attempt: &Attempt) {
     let mut risks = risks(attempt);
     let decision = APPROVE_PLAN;
     let is_covered = risks.is_empty() && !draft.now.must_ask;

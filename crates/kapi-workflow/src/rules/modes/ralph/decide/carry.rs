@@ -10,12 +10,11 @@ use kapi_goal::rules::state::GoalStatus;
 
 use crate::rules::changed::LandedPaths;
 use crate::rules::conflict::Settlement;
+use crate::rules::decision_draft::DecisionDraft;
 use crate::rules::denied::WorkflowRule;
 use crate::rules::evidence::{BASELINE, NAMED, STRAYED, Weight, WorkflowEvidence};
-use crate::rules::modes::ralph::decide::draft::{DecisionDraft, evidence};
-use crate::rules::modes::ralph::decide::short;
 use crate::rules::modes::ralph::event::RalphEvent;
-use crate::rules::modes::ralph::state::{Stand, TaskState};
+use crate::rules::modes::ralph::state::{Ralph, Stand, TaskState};
 use crate::rules::modes::ralph::touch;
 use crate::rules::outcome::WorkflowOutcome;
 
@@ -29,7 +28,11 @@ const REASON_BYTES_MAX: usize = 4_000;
 const PATHS_REPORTED_MAX: usize = 20;
 
 /// Takes how a goal came to rest.
-pub(super) fn rested(draft: &mut DecisionDraft<'_>, state: &TaskState, outcome: &WorkflowOutcome) {
+pub(super) fn rested(
+    draft: &mut DecisionDraft<'_, Ralph>,
+    state: &TaskState,
+    outcome: &WorkflowOutcome,
+) {
     let WorkflowOutcome::Rested {
         goal,
         status,
@@ -42,7 +45,7 @@ pub(super) fn rested(draft: &mut DecisionDraft<'_>, state: &TaskState, outcome: 
     };
     let reason = reason.as_ref();
     let reason = reason.map(|text| kapi_core::quote::head(text, REASON_BYTES_MAX).to_owned());
-    draft.ralph(RalphEvent::TaskRested {
+    draft.fact(RalphEvent::TaskRested {
         task: state.task.id.clone(),
         attempt: state.attempt,
         goal: goal.clone(),
@@ -61,12 +64,18 @@ pub(super) fn rested(draft: &mut DecisionDraft<'_>, state: &TaskState, outcome: 
             format!("{id} is proved by goal {goal} as {at}")
         };
         let reference = format!("goal:{goal}");
-        let mut found = evidence(Weight::Validation, "goal", summary, reference, draft.given);
+        let mut found = WorkflowEvidence::new(
+            Weight::Validation,
+            "goal",
+            summary,
+            reference,
+            draft.given.now_ms,
+        );
         found.verdict = Some(status.as_str().to_owned());
         found.phase = Some("run".to_owned());
         draft.evidence(found);
         if is_already_done {
-            draft.ralph(RalphEvent::TaskAlreadyDone {
+            draft.fact(RalphEvent::TaskAlreadyDone {
                 task: state.task.id.clone(),
                 commit: commit.clone(),
             });
@@ -83,7 +92,11 @@ fn is_already_done(state: &TaskState, status: GoalStatus, commit: Option<&str>) 
 }
 
 /// Takes where the branch is with a task, and names what it changed beside the plan's paths.
-pub(super) fn landed(draft: &mut DecisionDraft<'_>, state: &TaskState, outcome: &WorkflowOutcome) {
+pub(super) fn landed(
+    draft: &mut DecisionDraft<'_, Ralph>,
+    state: &TaskState,
+    outcome: &WorkflowOutcome,
+) {
     let WorkflowOutcome::Landed {
         head,
         tree,
@@ -95,7 +108,7 @@ pub(super) fn landed(draft: &mut DecisionDraft<'_>, state: &TaskState, outcome: 
     };
     let id = &state.task.id;
     let strayed = strayed(draft, state, changed, head);
-    draft.ralph(RalphEvent::TaskLanded {
+    draft.fact(RalphEvent::TaskLanded {
         task: id.clone(),
         head: head.clone(),
         tree: tree.clone(),
@@ -109,7 +122,7 @@ pub(super) fn landed(draft: &mut DecisionDraft<'_>, state: &TaskState, outcome: 
         why: format!("redone on top of landed work, in attempt {}", state.attempt),
         at_ms: draft.given.now_ms,
     };
-    draft.settle_conflicts(id, settlement);
+    draft.settle_conflicts(&id.to_string(), settlement);
     let how = if *merged {
         ", merged with work that landed meanwhile"
     } else {
@@ -117,7 +130,13 @@ pub(super) fn landed(draft: &mut DecisionDraft<'_>, state: &TaskState, outcome: 
     };
     let summary = format!("{id} is on the branch as {}{how}", short_id(head));
     let reference = format!("git:{head}");
-    let mut found = evidence(Weight::Validation, "land", summary, reference, draft.given);
+    let mut found = WorkflowEvidence::new(
+        Weight::Validation,
+        "land",
+        summary,
+        reference,
+        draft.given.now_ms,
+    );
     found.phase = Some("run".to_owned());
     draft.evidence(found);
     if let Some(found) = strayed {
@@ -127,7 +146,7 @@ pub(super) fn landed(draft: &mut DecisionDraft<'_>, state: &TaskState, outcome: 
 
 /// Returns the evidence that a task changed paths that the plan does not give it, and whose they are.
 fn strayed(
-    draft: &DecisionDraft<'_>,
+    draft: &DecisionDraft<'_, Ralph>,
     state: &TaskState,
     changed: &LandedPaths,
     head: &str,
@@ -152,7 +171,13 @@ fn strayed(
         named(&outside)
     );
     let reference = format!("git:{head}");
-    let mut found = evidence(Weight::Validation, STRAYED, summary, reference, draft.given);
+    let mut found = WorkflowEvidence::new(
+        Weight::Validation,
+        STRAYED,
+        summary,
+        reference,
+        draft.given.now_ms,
+    );
     found.phase = Some("run".to_owned());
     found.artifacts = vec!["verify.md".to_owned()];
     Some(found)
@@ -168,12 +193,12 @@ fn named(paths: &[&str]) -> String {
 }
 
 /// Takes that a commit changes paths beside those of the plan: it lands only if a person says so.
-pub(super) fn held(draft: &mut DecisionDraft<'_>, state: &TaskState, paths: &[String]) {
+pub(super) fn held(draft: &mut DecisionDraft<'_, Ralph>, state: &TaskState, paths: &[String]) {
     let Stand::Proved { commit } = &state.stand else {
         return;
     };
     let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-    draft.ralph(RalphEvent::TaskStrayed {
+    draft.fact(RalphEvent::TaskStrayed {
         task: state.task.id.clone(),
         commit: commit.clone(),
         reason: format!(
@@ -184,7 +209,11 @@ pub(super) fn held(draft: &mut DecisionDraft<'_>, state: &TaskState, paths: &[St
 }
 
 /// Takes that a commit does not fit: its owner does it again, a few times.
-pub(super) fn conflicted(draft: &mut DecisionDraft<'_>, state: &TaskState, paths: &[String]) {
+pub(super) fn conflicted(
+    draft: &mut DecisionDraft<'_, Ralph>,
+    state: &TaskState,
+    paths: &[String],
+) {
     let task = state.task.id.clone();
     draft.conflict(&task, paths);
     if state.sent_back >= SENT_BACK_MAX {
@@ -192,16 +221,16 @@ pub(super) fn conflicted(draft: &mut DecisionDraft<'_>, state: &TaskState, paths
         let paths = paths.join(", ");
         let reason =
             format!("its work conflicted with landed work {n} times, most recently in {paths}");
-        draft.ralph(RalphEvent::TaskGivenUp { task, reason });
+        draft.fact(RalphEvent::TaskGivenUp { task, reason });
     } else {
         let paths = paths.to_vec();
-        draft.ralph(RalphEvent::TaskConflicted { task, paths });
+        draft.fact(RalphEvent::TaskConflicted { task, paths });
     }
 }
 
 /// Takes the verification of what landed merged; what does not hold is its last owner's.
 pub(super) fn verified(
-    draft: &mut DecisionDraft<'_>,
+    draft: &mut DecisionDraft<'_, Ralph>,
     report: &VerifyReport,
 ) -> Result<(), WorkflowRule> {
     let owner = draft.now.unverified.clone();
@@ -217,15 +246,15 @@ pub(super) fn verified(
     if state.sent_back >= SENT_BACK_MAX {
         let n = state.sent_back.saturating_add(1);
         let reason = format!("the combined work failed verification {n} times. {because}");
-        draft.ralph(RalphEvent::TaskGivenUp { task, reason });
+        draft.fact(RalphEvent::TaskGivenUp { task, reason });
     } else {
-        draft.ralph(RalphEvent::TaskSentBack { task, because });
+        draft.fact(RalphEvent::TaskSentBack { task, because });
     }
     Ok(())
 }
 
 /// Records what the checks said on the base. It speaks for nothing: it is what the end stands beside.
-pub(super) fn began_with(draft: &mut DecisionDraft<'_>, report: &VerifyReport) {
+pub(super) fn began_with(draft: &mut DecisionDraft<'_, Ralph>, report: &VerifyReport) {
     for run in &report.runs {
         let how = if run.passed() {
             "already passes on the base"
@@ -234,7 +263,13 @@ pub(super) fn began_with(draft: &mut DecisionDraft<'_>, report: &VerifyReport) {
         };
         let summary = format!("`{}` {how}", run.command);
         let reference = format!("git:{}", report.commit);
-        let mut found = evidence(Weight::Narrative, BASELINE, summary, reference, draft.given);
+        let mut found = WorkflowEvidence::new(
+            Weight::Narrative,
+            BASELINE,
+            summary,
+            reference,
+            draft.given.now_ms,
+        );
         found.command = Some(run.command.clone());
         found.exit_code = run.exit_code;
         found.phase = Some("run".to_owned());
@@ -246,7 +281,7 @@ pub(super) fn began_with(draft: &mut DecisionDraft<'_>, report: &VerifyReport) {
 
 /// Records a verification of the branch, with evidence for every command.
 pub(super) fn record(
-    draft: &mut DecisionDraft<'_>,
+    draft: &mut DecisionDraft<'_, Ralph>,
     report: &VerifyReport,
     phase: &str,
 ) -> Result<(), WorkflowRule> {
@@ -260,7 +295,7 @@ pub(super) fn record(
             ),
         });
     }
-    draft.ralph(RalphEvent::HeadVerified {
+    draft.fact(RalphEvent::HeadVerified {
         commit: report.commit.clone(),
         report: report.clone(),
     });
@@ -272,12 +307,12 @@ pub(super) fn record(
             short_id(&report.commit)
         );
         let reference = format!("git:{}", report.commit);
-        let mut found = evidence(
+        let mut found = WorkflowEvidence::new(
             Weight::Validation,
             "verify",
             summary,
             reference,
-            draft.given,
+            draft.given.now_ms,
         );
         found.command = Some(run.command.clone());
         found.exit_code = run.exit_code;
@@ -289,7 +324,13 @@ pub(super) fn record(
     for line in report.inspection.lines() {
         let summary = line.trim_start_matches("- ").to_owned();
         let reference = format!("git:{}", report.commit);
-        let mut found = evidence(Weight::Validation, NAMED, summary, reference, draft.given);
+        let mut found = WorkflowEvidence::new(
+            Weight::Validation,
+            NAMED,
+            summary,
+            reference,
+            draft.given.now_ms,
+        );
         found.phase = Some(phase.to_owned());
         found.artifacts = vec!["verify.md".to_owned()];
         draft.evidence(found);

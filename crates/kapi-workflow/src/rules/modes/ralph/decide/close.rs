@@ -8,13 +8,13 @@ use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::text::short_id;
 use kapi_goal::rules::plan::task::PlanTaskId;
 
+use crate::rules::decision_draft::DecisionDraft;
 use crate::rules::denied::WorkflowRule;
 use crate::rules::event::WorkflowEvent;
 use crate::rules::evidence::{Weight, WorkflowEvidence};
 use crate::rules::identity::ReviewerIdentity;
 use crate::rules::modes::ralph::answer::Accounting;
-use crate::rules::modes::ralph::decide::draft::{DecisionDraft, evidence};
-use crate::rules::modes::ralph::decide::{carry, short};
+use crate::rules::modes::ralph::decide::carry;
 use crate::rules::modes::ralph::event::{AcceptedCriterion, RalphEvent};
 use crate::rules::modes::ralph::plan::sound::{ITEMS_MAX, LONG_BYTES_MAX, SHORT_BYTES_MAX};
 use crate::rules::modes::ralph::plan::{Criterion, FINDING_PREFIX, Isolation, PlanTask};
@@ -25,7 +25,7 @@ use crate::rules::modes::ralph::state::{Ralph, Stand};
 
 /// Takes a review, or says what is wrong with it.
 pub(super) fn reviewed(
-    draft: &mut DecisionDraft<'_>,
+    draft: &mut DecisionDraft<'_, Ralph>,
     by: &ReviewerIdentity,
     said: &ReviewFindings,
 ) -> Result<(), String> {
@@ -51,7 +51,13 @@ pub(super) fn reviewed(
         verdict.as_str()
     );
     let reference = format!("git:{}", branch.head);
-    let mut found = evidence(Weight::Narrative, "review", summary, reference, draft.given);
+    let mut found = WorkflowEvidence::new(
+        Weight::Narrative,
+        "review",
+        summary,
+        reference,
+        draft.given.now_ms,
+    );
     let is_same = by.agent == draft.workflow.terms.agent;
     found.role = Some(
         if is_same {
@@ -66,7 +72,7 @@ pub(super) fn reviewed(
     found.artifacts = vec!["review.md".to_owned()];
     found.verifier = Some(by.to_string());
     draft.evidence(found);
-    draft.ralph(RalphEvent::Reviewed {
+    draft.fact(RalphEvent::Reviewed {
         review: review.clone(),
     });
     match verdict {
@@ -166,13 +172,13 @@ fn finding_text(finding: &ReviewFinding) -> String {
 }
 
 /// Plans a task that mends, a few times; then a person is asked.
-fn fix(draft: &mut DecisionDraft<'_>, title: String, because: String) {
+fn fix(draft: &mut DecisionDraft<'_, Ralph>, title: String, because: String) {
     if draft.now.mends.saturating_add(1) >= REVIEWS_MAX {
         let n = draft.now.mends.saturating_add(1);
         let reason = format!("fixes were needed {n} times in a row. {because}");
         let resume = draft.resume();
         let unblock = format!(
-            "read review.md and verify.md; {resume} reviews it once more, {resume} --replan '<reason>' plans anew"
+            "read review.md and verify.md; then {resume} to review it again, or {resume} --replan '<reason>' to plan again"
         );
         draft.block(reason, unblock);
         return;
@@ -203,7 +209,7 @@ fn fix(draft: &mut DecisionDraft<'_>, title: String, because: String) {
         verify: whole(&draft.now),
         criteria: Vec::new(),
     };
-    draft.ralph(RalphEvent::FixPlanned {
+    draft.fact(RalphEvent::FixPlanned {
         task: Box::new(task),
         because,
     });
@@ -226,7 +232,7 @@ fn whole(ralph: &Ralph) -> Vec<String> {
 
 /// Takes the verification of everything.
 pub(super) fn verified(
-    draft: &mut DecisionDraft<'_>,
+    draft: &mut DecisionDraft<'_, Ralph>,
     report: &VerifyReport,
 ) -> Result<(), WorkflowRule> {
     carry::record(draft, report, "closeout")?;
@@ -242,7 +248,10 @@ pub(super) fn verified(
 }
 
 /// Takes the account and completes, or says what is wrong with it.
-pub(super) fn accounted(draft: &mut DecisionDraft<'_>, said: &Accounting) -> Result<(), String> {
+pub(super) fn accounted(
+    draft: &mut DecisionDraft<'_, Ralph>,
+    said: &Accounting,
+) -> Result<(), String> {
     let Accounting {
         rationale,
         risks,
@@ -262,7 +271,7 @@ pub(super) fn accounted(draft: &mut DecisionDraft<'_>, said: &Accounting) -> Res
     }
     match acceptance(draft) {
         Ok(acceptance) => {
-            draft.ralph(RalphEvent::Accounted {
+            draft.fact(RalphEvent::Accounted {
                 acceptance,
                 rationale: rationale.clone(),
                 risks: risks.clone(),
@@ -280,7 +289,7 @@ pub(super) fn accounted(draft: &mut DecisionDraft<'_>, said: &Accounting) -> Res
 }
 
 /// Puts to every criterion what speaks for it at the branch's last commit.
-fn acceptance(draft: &DecisionDraft<'_>) -> Result<Vec<AcceptedCriterion>, String> {
+fn acceptance(draft: &DecisionDraft<'_, Ralph>) -> Result<Vec<AcceptedCriterion>, String> {
     let ralph = &draft.now;
     let (Some(branch), Some(plan)) = (&ralph.branch, &ralph.plan) else {
         return Err("there is no branch or no plan".to_owned());

@@ -1,21 +1,16 @@
-//! A decision while it is made: the events so far, and the state as they leave it.
+//! What a decision about a build may propose, refuse and record.
 //!
 //! Knows which tasks may begin after every decision, and when nothing more can.
 
-use kapi_core::usage::Usage;
-use kapi_core::workflow_status::WorkflowStatus;
 use kapi_goal::rules::budget::BudgetLimit;
 use kapi_goal::rules::plan::task::PlanTaskId;
 use kapi_goal::rules::state::GoalStatus;
 use kapi_goal::rules::words;
 
 use crate::rules::conflict::Settlement;
-use crate::rules::decision_context::DecisionContext;
+use crate::rules::decision_draft::DecisionDraft;
 use crate::rules::event::WorkflowEvent;
-use crate::rules::evidence::{Weight, WorkflowEvidence};
 use crate::rules::limits::Amounts;
-use crate::rules::modes::ModeEvent;
-use crate::rules::modes::ralph::decide::is_active;
 use crate::rules::modes::ralph::event::RalphEvent;
 use crate::rules::modes::ralph::role::RalphRole;
 use crate::rules::modes::ralph::state::{Ralph, RalphPhase, Stand, TaskState};
@@ -24,63 +19,16 @@ use crate::rules::modes::ralph::{allowance, evolve, graph};
 use crate::rules::spent;
 use crate::rules::state::Workflow;
 
-/// The most answers of one role in a row that are refused before a person is asked.
-pub(super) const REFUSED_MAX: usize = 3;
 /// What goes on with a build whose tasks have used up their turns.
 const MORE_TURNS: &str = " --turns +10";
 /// What lets the work land that changes paths beside those of the plan.
 const ALLOW_PATHS: &str = " --allow-paths";
 
-/// A decision while it is made.
-pub(super) struct DecisionDraft<'a> {
-    /// The workflow before the decision.
-    pub(super) workflow: &'a Workflow,
-    /// The mode's own part as the events so far leave it.
-    pub(super) now: Ralph,
-    /// The events so far.
-    pub(super) events: Vec<WorkflowEvent>,
-    /// What the decision is given from outside.
-    pub(super) given: &'a DecisionContext,
-    /// What the outcome at hand says was used besides.
-    used: Usage,
-    is_blocked: bool,
-}
-
-impl<'a> DecisionDraft<'a> {
-    pub(super) fn new(workflow: &'a Workflow, ralph: &Ralph, given: &'a DecisionContext) -> Self {
-        Self {
-            workflow,
-            now: ralph.clone(),
-            events: Vec::new(),
-            given,
-            used: Usage::default(),
-            is_blocked: !is_active(workflow),
-        }
-    }
-
-    /// Notes what the outcome at hand used; it is recorded with the outcome.
-    pub(super) const fn has_used(&mut self, usage: &Usage) {
-        self.used.add(usage);
-    }
-
-    /// Adds a fact of the mode.
-    pub(super) fn ralph(&mut self, event: RalphEvent) {
-        evolve::evolve(&mut self.now, &event);
-        self.events
-            .push(WorkflowEvent::Mode(ModeEvent::Ralph(event)));
-    }
-
+impl DecisionDraft<'_, Ralph> {
     /// Adds the approval of the plan.
     pub(super) fn approved(&mut self, event: WorkflowEvent) {
         evolve::approved(&mut self.now);
         self.events.push(event);
-    }
-
-    /// Adds evidence.
-    pub(super) fn evidence(&mut self, evidence: WorkflowEvidence) {
-        self.events.push(WorkflowEvent::EvidenceRecorded {
-            evidence: Box::new(evidence),
-        });
     }
 
     /// Records that a task does not fit on the branch.
@@ -94,16 +42,6 @@ impl<'a> DecisionDraft<'a> {
         });
     }
 
-    /// Records what became of a task's conflicts, where any are open.
-    pub(super) fn settle_conflicts(&mut self, task: &PlanTaskId, settlement: Settlement) {
-        let what = task.to_string();
-        let mut conflicts = self.workflow.conflicts.iter();
-        if conflicts.any(|conflict| conflict.is_open_of(&what)) {
-            let settled = WorkflowEvent::ConflictSettled { what, settlement };
-            self.events.push(settled);
-        }
-    }
-
     /// Returns to planning; what did not fit in the old plan is nobody's affair any more.
     pub(super) fn plan_anew(&mut self, reason: String, by_review: bool) {
         let tasks: Vec<PlanTaskId> = self.now.tasks.keys().cloned().collect();
@@ -114,26 +52,9 @@ impl<'a> DecisionDraft<'a> {
                 why: reason.clone(),
                 at_ms: self.given.now_ms,
             };
-            self.settle_conflicts(&task, settlement);
+            self.settle_conflicts(&task.to_string(), settlement);
         }
-        self.ralph(RalphEvent::PlanReopened { reason, by_review });
-    }
-
-    /// Holds the workflow up, unless something does already.
-    pub(super) fn block(&mut self, reason: String, unblock: String) {
-        if !self.is_blocked {
-            self.is_blocked = true;
-            self.events.push(WorkflowEvent::Blocked { reason, unblock });
-        }
-    }
-
-    /// Lets it go on, where something holds it up.
-    pub(super) fn unblock(&mut self) {
-        if self.workflow.status == WorkflowStatus::Blocked {
-            self.is_blocked = false;
-            evolve::unblocked(&mut self.now);
-            self.events.push(WorkflowEvent::Unblocked {});
-        }
+        self.fact(RalphEvent::PlanReopened { reason, by_review });
     }
 
     /// Returns to planning because a person wants it. Planning first, so that nothing of the old
@@ -146,21 +67,12 @@ impl<'a> DecisionDraft<'a> {
     /// Tells a role what was wrong with its answer; too often is a person's affair.
     pub(super) fn refuse(&mut self, role: RalphRole, why: &str) {
         let role = role.as_str().to_owned();
-        self.ralph(RalphEvent::AnswerRefused {
+        self.fact(RalphEvent::AnswerRefused {
             role: role.clone(),
             why: why.to_owned(),
         });
-        let refused = self.now.refused.get(&role).map_or(0, Vec::len);
-        if refused >= REFUSED_MAX {
-            let reason = format!("{refused} answers in a row from the {role} were rejected: {why}");
-            let unblock = format!("{} to ask again", self.resume());
-            self.block(reason, unblock);
-        }
-    }
-
-    /// Returns the command that lets it go on.
-    pub(super) fn resume(&self) -> String {
-        format!("kapi ralph resume {:03}", self.workflow.id.index())
+        let refused = self.now.refused.get(&role).cloned().unwrap_or_default();
+        self.block_on_refusals(&role, &refused, "");
     }
 
     /// Begins what may begin, asks for the review once everything landed, and says so where nothing
@@ -184,7 +96,7 @@ impl<'a> DecisionDraft<'a> {
             let allowance = allowance::allowed(self.workflow, state, &share);
             let base = state.base.clone().unwrap_or_else(|| branch.head.clone());
             let attempt = state.attempt;
-            self.ralph(RalphEvent::TaskBegun {
+            self.fact(RalphEvent::TaskBegun {
                 task: id,
                 attempt,
                 base,
@@ -192,7 +104,7 @@ impl<'a> DecisionDraft<'a> {
             });
         }
         if graph::left(&self.now).is_empty() {
-            self.ralph(RalphEvent::ReviewAsked {
+            self.fact(RalphEvent::ReviewAsked {
                 commit: branch.head,
             });
         } else if wants(self.workflow, &self.now).is_empty() {
@@ -212,7 +124,7 @@ impl<'a> DecisionDraft<'a> {
         }
         let stinted = allowance::stinted(self.workflow, &self.now);
         for task in stinted {
-            self.ralph(RalphEvent::TaskRetried { task });
+            self.fact(RalphEvent::TaskRetried { task });
         }
     }
 
@@ -274,29 +186,4 @@ fn rest_words(state: &TaskState) -> Option<String> {
         (Some(goal), status) => format!("{id}: goal {goal} is {} ({why})", status.as_str()),
         (None, _) => format!("{id}: {why}"),
     })
-}
-
-/// Returns evidence with nothing but what every piece has.
-pub(super) fn evidence(
-    weight: Weight,
-    kind: &str,
-    summary: String,
-    reference: String,
-    given: &DecisionContext,
-) -> WorkflowEvidence {
-    WorkflowEvidence {
-        weight,
-        kind: kind.to_owned(),
-        summary,
-        reference,
-        command: None,
-        exit_code: None,
-        role: None,
-        verdict: None,
-        phase: None,
-        artifacts: Vec::new(),
-        worker: None,
-        verifier: None,
-        at_ms: given.now_ms,
-    }
 }

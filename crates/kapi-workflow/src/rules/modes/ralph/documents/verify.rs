@@ -5,7 +5,6 @@ use kapi_core::quote::tail;
 use kapi_core::text::short_id;
 
 use crate::rules::evidence::{BASELINE, STRAYED, WorkflowEvidence};
-use crate::rules::modes::ralph::decide::short;
 use crate::rules::modes::ralph::documents::markdown::{block, cell, code, list};
 use crate::rules::modes::ralph::state::Ralph;
 use crate::rules::report::one_line;

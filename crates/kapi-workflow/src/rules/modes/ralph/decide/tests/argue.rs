@@ -104,7 +104,7 @@ fn a_refused_answer_is_told_and_the_third_in_a_row_is_a_persons_affair() {
     let blocked = build.workflow.blocked.clone().unwrap();
     assert_eq!(
         blocked.reason,
-        "3 answers in a row from the thesis were rejected: no JSON"
+        "3 answers in a row from the thesis were refused: no JSON"
     );
     assert_eq!(blocked.unblock, "kapi ralph resume 011 to ask again");
     build.ask(&human(), &WorkflowCommand::Unblock {});
