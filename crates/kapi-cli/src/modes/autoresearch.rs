@@ -36,12 +36,8 @@ static CONDUCT: Conduct = Conduct {
 pub(crate) struct Args {
     #[command(flatten)]
     start: start::Args,
-    /// Approved interview to start from
-    #[arg(long, value_name = "INTERVIEW", conflicts_with = "unlinked")]
-    from: Option<String>,
-    /// Start without an interview, even if one fits
-    #[arg(long)]
-    unlinked: bool,
+    #[command(flatten)]
+    context: start::ContextArgs,
     #[command(flatten)]
     contract: contract::Flags,
     #[command(subcommand)]
@@ -78,16 +74,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     const MODE: Mode = Mode::Autoresearch;
     match &args.verb {
         None => {
-            let source = match (&args.from, args.unlinked) {
-                (Some(reference), _) => start::ContextSource::Named(reference),
-                (None, true) => start::ContextSource::Unlinked,
-                (None, false) => start::ContextSource::Search,
-            };
             let wanted = start::StartRequest {
                 mode: MODE,
                 args: &args.start,
                 settle: &nothing_asked,
-                source,
+                source: args.context.source(),
                 plan_approval: start::PlanApprovalName::Ask,
                 watch: None,
                 first: &|purpose| args.contract.commands(context, purpose),

@@ -45,6 +45,29 @@ pub(crate) struct Args {
     notify: NotifyArgs,
 }
 
+/// Options of a mode that may start from what an interview found out.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub(crate) struct ContextArgs {
+    /// Approved interview to start from
+    #[arg(long, value_name = "INTERVIEW", conflicts_with = "unlinked")]
+    from: Option<String>,
+    /// Start without an interview, even if one fits
+    #[arg(long)]
+    unlinked: bool,
+}
+
+impl ContextArgs {
+    /// Returns where the workflow's context comes from.
+    pub(crate) fn source(&self) -> ContextSource<'_> {
+        match (&self.from, self.unlinked) {
+            (Some(reference), _) => ContextSource::Named(reference),
+            (None, true) => ContextSource::Unlinked,
+            (None, false) => ContextSource::Search,
+        }
+    }
+}
+
 /// What a workflow is started with.
 pub(crate) struct StartRequest<'a> {
     /// Its mode.
