@@ -4,31 +4,27 @@
 //! Everything in it is hostile; what lies below is the person's and only read. Mounts nothing.
 
 pub mod changes;
+pub mod claim;
 pub mod commit;
 pub mod error;
-pub mod fill_plan;
 pub mod lower;
-pub mod materialise;
 pub mod names;
-pub mod spread;
 pub mod survey;
 pub mod walk;
 
 pub(crate) mod beneath;
 mod content;
 mod direct;
-mod dirtied;
 mod ignored;
 mod import;
 mod index;
-mod keep;
 mod plan;
 mod retouched;
 mod staging;
 pub(crate) mod store;
 mod trees;
 
-use std::fs::{self, DirBuilder};
+use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
@@ -98,11 +94,6 @@ impl Layer {
             marks,
             lock: Lock::acquire(&dir.join("lock"), owner, 0)?,
         };
-        let fresh = layer.fresh();
-        if !layer.upper().exists() && fresh.exists() {
-            // A reset was cut short between its last two steps; nothing else is there to keep.
-            fs::rename(&fresh, layer.upper()).map_err(failed("move", &fresh))?;
-        }
         owned_dir::create(&layer.upper())?;
         Ok(layer)
     }
@@ -141,7 +132,7 @@ impl Layer {
 
     /// Removes the layer with all that is in it.
     pub fn discard(self) -> Result<(), LayerError> {
-        for part in ["work", "git", "diff", "staging", "fresh", "old", "upper"] {
+        for part in ["work", "git", "diff", "staging", "upper"] {
             owned_dir::wipe(&self.dir.join(part))?;
         }
         owned_dir::wipe(&self.dir)?;
@@ -152,10 +143,5 @@ impl Layer {
     /// Returns a directory for what is made from the layer; nothing in it is worth keeping.
     pub(crate) fn part(&self, name: &'static str) -> PathBuf {
         self.dir.join(name)
-    }
-
-    /// Returns where a reset prepares the next upper directory.
-    pub(crate) fn fresh(&self) -> PathBuf {
-        self.dir.join("fresh")
     }
 }

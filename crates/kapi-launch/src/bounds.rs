@@ -101,19 +101,12 @@ impl Bounds<'_> {
         if self.kept.is_empty() || is_held_already || !shown::has_layers(record.level) {
             return Ok(Vec::new());
         }
-        let masks = record.branch.iter().flat_map(|branch| &branch.masks);
-        let masks: Vec<&Path> = masks.map(AsRef::as_ref).collect();
         let mut files = BTreeSet::new();
         for dir in ready.lower.dirs() {
             files.extend(tree::files(dir).map_err(LaunchError::from)?);
         }
-        let is_kept = |path: &&String| {
-            // A file that is not committed is not the one that the agent sees.
-            let is_masked = masks.iter().any(|mask| Path::new(path).starts_with(mask));
-            !is_masked && self.keeps(path)
-        };
         let mut mounts = Vec::new();
-        for path in files.iter().filter(is_kept) {
+        for path in files.iter().filter(|path| self.keeps(path)) {
             let place = ready.lower.place(Path::new(path));
             let place = place.map_err(|error| LaunchError::failed(&error))?;
             let is_plain =

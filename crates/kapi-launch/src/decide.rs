@@ -374,7 +374,7 @@ fn new_branch(
         stand_in: beginning.local.is_some().then(|| format!("kapi/{refs}")),
         refs,
         merging: None,
-        masks: Vec::new(),
+        _masks: (),
         commit: None,
         landed: None,
         pushed: None,

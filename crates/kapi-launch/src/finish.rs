@@ -10,7 +10,7 @@ use kapi_git::candidate::{Candidate, CandidatePlan};
 use kapi_git::change::ChangeKind;
 use kapi_git::id::{CommitId, RefPart};
 use kapi_git::layer::Layer;
-use kapi_git::layer::commit::{LayerPlan, UncommittedFiles};
+use kapi_git::layer::commit::LayerPlan;
 use kapi_git::publish::PublishError;
 use kapi_git::push::{PushPlan, Remote};
 use kapi_git::repository::Repository;
@@ -91,7 +91,7 @@ impl SandboxWork<'_> {
             at_unix_seconds: now_ms.div_euclid(1000),
         };
         let mut made = LaunchCommit::default();
-        let candidate = self.candidate(branch, workspace, &plan, &mut made)?;
+        let candidate = self.candidate(workspace, &plan, &mut made)?;
         made.left_out = candidate
             .refused
             .iter()
@@ -124,7 +124,7 @@ impl SandboxWork<'_> {
         now_ms: i64,
     ) -> Result<Option<Candidate>, LaunchError> {
         let Self { ready, record, .. } = self;
-        let (Some(branch), Some(workspace)) = (&record.branch, &ready.workspace) else {
+        let (Some(_), Some(workspace)) = (&record.branch, &ready.workspace) else {
             return Ok(None);
         };
         let plan = CandidatePlan {
@@ -134,13 +134,11 @@ impl SandboxWork<'_> {
             at_unix_seconds: now_ms.div_euclid(1000),
         };
         let mut made = LaunchCommit::default();
-        self.candidate(branch, workspace, &plan, &mut made)
-            .map(Some)
+        self.candidate(workspace, &plan, &mut made).map(Some)
     }
 
     fn candidate(
         &self,
-        branch: &BranchRecord,
         workspace: &GitWorkspace,
         plan: &CandidatePlan,
         made: &mut LaunchCommit,
@@ -156,21 +154,12 @@ impl SandboxWork<'_> {
             layer,
             lower: &ready.lower,
             workspace,
-            masks: &branch.masks,
-            already: None,
             candidate: plan,
-            dirtied: UncommittedFiles::Take,
         };
         let found = repo
             .repository
             .commit_layer(&layer_plan)
             .map_err(|error| LaunchError::failed(&error))?;
-        for path in &found.dirtied {
-            made.notes.push(format!(
-                "{} changed in the project meanwhile; the commit has the agent's version.",
-                path.display()
-            ));
-        }
         for note in &found.notes {
             made.notes.push(format!(
                 "Check {}: {}.",

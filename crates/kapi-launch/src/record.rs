@@ -12,7 +12,8 @@ use kapi_run::failure;
 use kapi_status::file::{ErrorClass, SandboxMode};
 use kapi_sys::disk::{self, Disk};
 use kapi_sys::real_disk::RealDisk;
-use serde::{Deserialize, Serialize};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::error::{LaunchError, LaunchErrorKind};
 use super::paths::SandboxPaths;
@@ -131,8 +132,14 @@ pub struct BranchRecord {
     pub local: Option<String>,
     /// The branch that Kapi made for the workspace because the named one existed.
     pub stand_in: Option<String>,
-    /// Uncommitted files of the person's that are kept out of sight.
-    pub masks: Vec<PathBuf>,
+    /// What earlier versions wrote: always empty where a record is still read.
+    #[serde(
+        default,
+        rename = "masks",
+        skip_serializing,
+        deserialize_with = "ignored"
+    )]
+    pub(crate) _masks: (),
     /// The last commit of ours on it.
     pub commit: Option<String>,
     /// The branch that has the commit, where the named one moved while the agent worked.
@@ -186,23 +193,29 @@ impl SandboxRecord {
         let Some(bytes) = read(disk, &path)? else {
             return Ok(None);
         };
-        let damaged = |why: String| {
+        Self::parse(&bytes).map(Some).map_err(|why| {
             LaunchError::new(
                 LaunchErrorKind::Failed,
                 format!("read {}: {why}", path.display()),
                 "check the files next to it, and move the directory away if you need nothing in it.",
             )
-        };
-        let record: Self =
-            serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+        })
+    }
+
+    fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let record: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         if record.version != VERSION {
-            let why = format!(
-                "version {} is not supported by this program",
-                record.version
-            );
-            return Err(damaged(why));
+            let version = record.version;
+            return Err(format!(
+                "version {version} is not supported by this program"
+            ));
         }
-        Ok(Some(record))
+        let is_over_project = record.made == WorkspaceKind::Layer && record.base.is_none();
+        if record.branch.is_some() && is_over_project {
+            let why = "an earlier version of Kapi made it, with a branch over your checkout";
+            return Err(why.to_owned());
+        }
+        Ok(record)
     }
 
     /// Replaces the record; only the log does, after it.
@@ -239,6 +252,10 @@ pub(crate) fn missing(location: &SandboxPaths) -> LaunchError {
     )
 }
 
+fn ignored<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+    IgnoredAny::deserialize(deserializer).map(drop)
+}
+
 fn read(disk: &dyn Disk, path: &Path) -> Result<Option<Vec<u8>>, LaunchError> {
     let failed = |error| LaunchError::failed(&error);
     if disk.len(path).map_err(failed)?.unwrap_or(0) > RECORD_BYTES_MAX {
@@ -246,4 +263,24 @@ fn read(disk: &dyn Disk, path: &Path) -> Result<Option<Vec<u8>>, LaunchError> {
         return Err(failure::file("read", path, &error).into());
     }
     disk.read(path, 0).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SandboxRecord;
+
+    const SANDBOX: &str = r#"{"version":1,"id":"7","project":"/p","mode":"overlay","made":"layer","level":"native","network":"filtered","agent":"claude","branch":{"name":"b","remote":"origin","remote_name":"b","push":"no","refs":"r","start":"c","local":null,"stand_in":null,"masks":[],"commit":null,"pushed":null,"pr_url":null},"base":"/b","below":null,"port_base":20000,"launches":1,"state":"running","work":"pending","created_at_ms":1,"updated_at_ms":2,"exit_code":null,"error":null,"error_class":null,"advice":null,"grade":null,"n_changed":0}"#;
+
+    #[test]
+    fn a_branch_over_the_checkout_is_of_an_earlier_version() {
+        let read = |text: &str| SandboxRecord::parse(text.as_bytes());
+        let record = read(SANDBOX).unwrap();
+        let written = serde_json::to_string(&record).unwrap();
+        assert!(!written.contains("masks"), "{written}");
+        assert_eq!(read(&written), Ok(record));
+        let earlier = SANDBOX.replace(r#""base":"/b","#, "");
+        let earlier = earlier.replace(r#""masks":[]"#, r#""masks":["notes"]"#);
+        let why = "an earlier version of Kapi made it, with a branch over your checkout";
+        assert_eq!(read(&earlier), Err(why.to_owned()));
+    }
 }

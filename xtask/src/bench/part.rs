@@ -22,7 +22,7 @@ use kapi_git::author::Author;
 use kapi_git::candidate::CandidatePlan;
 use kapi_git::command::Git;
 use kapi_git::id::{CommitId, RefPart};
-use kapi_git::layer::commit::{LayerPlan, UncommittedFiles};
+use kapi_git::layer::commit::LayerPlan;
 use kapi_git::layer::lower::LowerStack;
 use kapi_git::layer::{Layer, Marks, walk};
 use kapi_git::reachable::frozen::{FrozenBase, FrozenPlan};
@@ -107,10 +107,7 @@ fn commit(project: &Path, layer: &Path, name: &str) -> anyhow::Result<()> {
         layer: &layer,
         lower: &base.lower,
         workspace: &workspace,
-        masks: &[],
-        already: None,
         candidate: &candidate,
-        dirtied: UncommittedFiles::Refuse,
     };
     let made = repository.commit_layer(&plan)?;
     let took = started.elapsed();

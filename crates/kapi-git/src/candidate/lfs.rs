@@ -9,17 +9,12 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest as _, Sha256};
-
 use crate::command::GitError;
 use crate::repository::path_of;
 use crate::scratch::Scratch;
 
 /// The most bytes a pointer has.
-pub(crate) const POINTER_BYTES_MAX: u64 = 1_023;
-
-/// How much of a file is hashed at a time.
-const BLOCK_BYTES: usize = 64 * 1024;
+const POINTER_BYTES_MAX: u64 = 1_023;
 
 /// The line that every pointer begins with.
 const VERSION: &str = "version https://git-lfs.github.com/spec/v1";
@@ -57,55 +52,34 @@ pub(crate) fn is_pointer(file: File) -> bool {
     let mut text = String::new();
     let read = file.take(POINTER_BYTES_MAX + 1).read_to_string(&mut text);
     read.is_ok_and(|bytes| bytes as u64 <= POINTER_BYTES_MAX)
-        && (text.is_empty() || parse(&text).is_some())
+        && (text.is_empty() || names_content(&text))
 }
 
-/// Tells whether these bytes are a pointer to the content of a file.
-pub(crate) fn points_to(pointer: &[u8], mut content: File) -> bool {
-    let text = std::str::from_utf8(pointer).unwrap_or_default();
-    let Some((digits, bytes)) = parse(text) else {
-        return false;
-    };
-    if !content.metadata().is_ok_and(|found| found.len() == bytes) {
-        return false;
-    }
-    let mut hash = Sha256::new();
-    let mut block = vec![0; BLOCK_BYTES];
-    loop {
-        match content.read(&mut block) {
-            Ok(0) => break,
-            Ok(n) => hash.update(block.get(..n).unwrap_or_default()),
-            Err(_unreadable) => return false,
-        }
-    }
-    let found: String = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
-    found == digits
-}
-
-/// Returns the SHA-256 and the size that a pointer names.
-fn parse(text: &str) -> Option<(&str, u64)> {
+/// Tells whether a text names the SHA-256 and the size of a content.
+fn names_content(text: &str) -> bool {
     let mut lines = text.lines();
     let has_version = lines.next() == Some(VERSION);
     let digits = lines
         .clone()
-        .find_map(|line| line.strip_prefix("oid sha256:"))?;
-    let is_hash = digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_hexdigit());
-    let bytes = lines.find_map(|line| line.strip_prefix("size "))?;
-    (has_version && is_hash).then_some((digits, bytes.parse().ok()?))
+        .find_map(|line| line.strip_prefix("oid sha256:"));
+    let is_hash = digits
+        .is_some_and(|digits| digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_hexdigit()));
+    let bytes = lines.find_map(|line| line.strip_prefix("size "));
+    has_version && is_hash && bytes.is_some_and(|bytes| bytes.parse::<u64>().is_ok())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::names_content;
 
     #[test]
     fn only_a_whole_pointer_is_one() {
         let oid = "4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393";
         let version = "version https://git-lfs.github.com/spec/v1";
         let pointer = format!("{version}\noid sha256:{oid}\nsize 12345\n");
-        assert_eq!(parse(&pointer), Some((oid, 12345)));
+        assert!(names_content(&pointer));
         let extended = format!("{version}\next-0-foo sha256:{oid}\noid sha256:{oid}\nsize 1\n");
-        assert_eq!(parse(&extended), Some((oid, 1)));
+        assert!(names_content(&extended));
         for text in [
             "",
             "x",
@@ -115,7 +89,7 @@ mod tests {
             &format!("{version}\noid sha256:{oid}\nsize much\n"),
             &format!("oid sha256:{oid}\nsize 12345\n"),
         ] {
-            assert_eq!(parse(text), None, "{text:?}");
+            assert!(!names_content(text), "{text:?}");
         }
     }
 }

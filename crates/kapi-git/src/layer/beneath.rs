@@ -139,11 +139,6 @@ impl DirectoryRoot {
         self.at(path, |dir, name| unlinkat(dir, name, AtFlags::empty()))
     }
 
-    /// Removes an empty directory.
-    pub(crate) fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        self.at(path, |dir, name| unlinkat(dir, name, AtFlags::REMOVEDIR))
-    }
-
     fn at<T>(
         &self,
         path: &Path,

@@ -10,22 +10,22 @@ use std::path::{Path, PathBuf};
 
 use super::direct::{Contents, Conversion, Dirs};
 use super::error::{BYTES_MAX, LayerCommitError};
-use super::ignored::{self, IgnoreSources, Order, RULE_FILES};
+use super::ignored::{self, IgnoreSources, RULE_FILES};
 use super::import::{self, Edit};
 use super::lower::LowerStack;
-use super::plan::{BaseChanges, Masks, Taken};
+use super::plan::{BaseChanges, Taken};
 use super::staging::Staging;
 use super::store::ObjectWriter;
 use super::survey::{LayerPathKind, LayerSurvey};
 use super::trees::{TreeEntry, Trees};
 use super::walk::{self, WalkNote};
-use super::{Layer, dirtied, index, retouched};
+use super::{Layer, index, retouched};
 use crate::candidate;
 use crate::candidate::{
     CHANGES_MAX, Candidate, CandidateError, CandidatePlan, SEARCH_CALLS_MAX, StagingSearch, lfs,
 };
 use crate::change::PathChange;
-use crate::command::GitError;
+use crate::check_ignore::check_ignore;
 use crate::id::{CommitId, TreeId};
 use crate::owned_dir::{self, DirError};
 use crate::reference::plain::RefChange;
@@ -39,29 +39,12 @@ use crate::workspace::{GitWorkspace, goal_ref};
 pub struct LayerPlan<'a> {
     /// The layer; not mounted by anybody now.
     pub layer: &'a Layer,
-    /// What it lay over: the root of the person's checkout, or a frozen base.
+    /// What it lay over: the files of the workspace's base.
     pub lower: &'a LowerStack,
     /// The goal and the base, from [`Repository::claim_layer`].
     pub workspace: &'a GitWorkspace,
-    /// The paths of the person's own changes that were kept from the agent's sight.
-    pub masks: &'a [PathBuf],
-    /// The commit that the layer was filled with, if it was.
-    pub already: Option<&'a CommitId>,
     /// Name, message, author and time.
     pub candidate: &'a CandidatePlan,
-    /// What to do when the agent changed a file that the person had changed.
-    pub dirtied: UncommittedFiles,
-}
-
-/// What becomes of files whose content may be the person's, uncommitted, and the agent's at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UncommittedFiles {
-    /// No commit is made.
-    Refuse,
-    /// They stay as they are in the base, and are listed.
-    Leave,
-    /// They are committed, and are listed.
-    Take,
 }
 
 /// A commit of a layer.
@@ -71,8 +54,6 @@ pub struct LayerCandidate {
     pub candidate: Candidate,
     /// What is in it and deserves a look.
     pub notes: Vec<WalkNote>,
-    /// What both the person and the agent changed, by path.
-    pub dirtied: Vec<PathBuf>,
 }
 
 /// A commit of a layer that no ref names yet.
@@ -82,7 +63,6 @@ struct LayerSnapshot {
     changed: Vec<PathChange>,
     refused: BTreeSet<RefusedPath>,
     notes: Vec<WalkNote>,
-    dirtied: Vec<PathBuf>,
 }
 
 impl Repository {
@@ -102,24 +82,7 @@ impl Repository {
         Ok(LayerCandidate {
             candidate,
             notes: snapshot.notes,
-            dirtied: snapshot.dirtied,
         })
-    }
-
-    /// Keeps what a layer holds as a commit if it differs from `known`.
-    ///
-    /// For work of a turn that was interrupted, before the layer is filled anew.
-    pub fn rescue_layer(
-        &self,
-        plan: &LayerPlan<'_>,
-        known: &TreeId,
-    ) -> Result<Option<CommitId>, LayerCommitError> {
-        candidate::check(plan.candidate)?;
-        let snapshot = self.layer_snapshot(plan)?;
-        if snapshot.tree == *known {
-            return Ok(None);
-        }
-        self.name_layer_commit(plan, &snapshot).map(Some)
     }
 
     /// Makes the candidate's ref, at once when it is new.
@@ -144,15 +107,13 @@ impl Repository {
 
     fn layer_snapshot(&self, plan: &LayerPlan<'_>) -> Result<LayerSnapshot, LayerCommitError> {
         let survey = LayerSurvey::of(plan.layer, plan.lower)?;
-        let masks = self.masks(plan)?;
         let mut trees = Trees::new(self, &plan.workspace.base, RULE_FILES);
-        let touched = BaseChanges::of(&survey, &mut trees, &masks)?;
+        let touched = BaseChanges::of(&survey, &mut trees)?;
         let mut work = CommitWork {
             repository: self,
             plan,
             survey: &survey,
             trees: &trees,
-            masks: &masks,
             refused: touched.refused.clone(),
             staging: Staging::new(&plan.layer.part("staging"))?,
             rules: BTreeSet::new(),
@@ -167,22 +128,7 @@ impl Repository {
             return Err(CandidateError::TooManyChanges { changes: n_changes }.into());
         }
         work.leave_lfs(&scratch, &mut taken)?;
-        let mut gone = touched.gone.clone();
-        let mut dirtied = work.dirtied(&taken, &gone)?;
-        retouched::spare(&work.retouched, &mut dirtied, &mut taken);
-        match plan.dirtied {
-            UncommittedFiles::Refuse if !dirtied.is_empty() => {
-                let paths = dirtied.into_iter().collect();
-                return Err(LayerCommitError::Dirtied { paths });
-            }
-            UncommittedFiles::Leave => {
-                dirtied::add_dependents(&mut dirtied, &taken);
-                taken.retain(|path, _| !dirtied.contains(path));
-                gone.retain(|path| !dirtied.contains(path));
-            }
-            UncommittedFiles::Refuse | UncommittedFiles::Take => {}
-        }
-        let made = work.write(&scratch, &touched, &gone, &mut taken)?;
+        let made = work.write(&scratch, &touched, &mut taken)?;
         let LayerCommit { commit, tree, edit } = made;
         let notes = walk::notes(&survey, edit.set.iter().map(|(path, _)| path.as_path()));
         let base = &plan.workspace.base;
@@ -202,18 +148,7 @@ impl Repository {
             changed,
             refused: work.refused,
             notes,
-            dirtied: dirtied.into_iter().collect(),
         })
-    }
-
-    /// Returns where the agent saw something else than what lies below.
-    fn masks(&self, plan: &LayerPlan<'_>) -> Result<Masks, GitError> {
-        let mut paths = plan.masks.to_vec();
-        if let Some(already) = plan.already {
-            let changes = self.tree_changes(&plan.workspace.base, already.as_str())?;
-            paths.extend(changes.into_iter().map(|change| change.path));
-        }
-        Ok(Masks::new(paths.into_iter()))
     }
 }
 
@@ -222,7 +157,6 @@ struct CommitWork<'a> {
     plan: &'a LayerPlan<'a>,
     survey: &'a LayerSurvey,
     trees: &'a Trees<'a>,
-    masks: &'a Masks,
     refused: BTreeSet<RefusedPath>,
     staging: Staging,
     /// Files with rules that are in the staging directory already.
@@ -245,25 +179,6 @@ impl<'a> CommitWork<'a> {
     fn scratch(&self, files: &Path) -> Result<Scratch<'a>, DirError> {
         let dir = self.plan.layer.part("git");
         Scratch::prepare(self.repository, &dir, files, Objects::Shared)
-    }
-
-    /// Returns what held changes of the person's and is taken or gone; nothing in a frozen base does.
-    fn dirtied(
-        &self,
-        taken: &Taken,
-        gone: &BTreeSet<PathBuf>,
-    ) -> Result<BTreeSet<PathBuf>, LayerCommitError> {
-        if self.plan.lower.is_frozen() {
-            return Ok(BTreeSet::new());
-        }
-        let question = dirtied::ChangeQuestion {
-            layer: self.plan.layer,
-            survey: self.survey,
-            masks: self.masks,
-            conversion: self.conversion,
-            repository: self.repository,
-        };
-        question.answer(taken, gone, self.trees)
     }
 
     /// Returns what is to be taken: not ignored, and with nothing against it.
@@ -292,8 +207,6 @@ impl<'a> CommitWork<'a> {
         let sources = IgnoreSources {
             survey: self.survey,
             trees: self.trees,
-            masks: self.masks,
-            order: Order::LayerFirst,
         };
         let laid = ignored::lay_out(&sources, &dirs, &mut self.staging)?;
         self.rules = laid.paths;
@@ -301,7 +214,7 @@ impl<'a> CommitWork<'a> {
             .conversion
             .and(ignored::conversion(self.repository, scratch));
         let ignored = if laid.has_ignores || ignored::has_excludes(scratch) {
-            ignored::ignored(scratch, &asked)?
+            check_ignore(scratch.call("check-ignore"), &asked)?
         } else {
             BTreeSet::new()
         };
@@ -351,10 +264,9 @@ impl<'a> CommitWork<'a> {
         &mut self,
         scratch: &Scratch<'_>,
         touched: &BaseChanges,
-        gone: &BTreeSet<PathBuf>,
         taken: &mut Taken,
     ) -> Result<LayerCommit, LayerCommitError> {
-        if let Some(made) = self.write_here(touched, gone, taken)? {
+        if let Some(made) = self.write_here(touched, taken)? {
             return Ok(made);
         }
         let (base, plan) = (&self.plan.workspace.base, self.plan.candidate);
@@ -362,7 +274,7 @@ impl<'a> CommitWork<'a> {
         index::fill(scratch, taken.iter())?;
         self.stage(taken)?;
         let listed = self.convert(scratch, taken)?;
-        let edit = import::edit(touched, gone, taken, listed);
+        let edit = import::edit(touched, taken, listed);
         let (commit, tree) = import::write_commit(scratch, base, plan, &edit)?;
         Ok(LayerCommit { commit, tree, edit })
     }
@@ -371,7 +283,6 @@ impl<'a> CommitWork<'a> {
     fn write_here(
         &self,
         touched: &BaseChanges,
-        gone: &BTreeSet<PathBuf>,
         taken: &Taken,
     ) -> Result<Option<LayerCommit>, LayerCommitError> {
         let contents = Contents::read(self.survey, taken, self.conversion);
@@ -379,7 +290,7 @@ impl<'a> CommitWork<'a> {
             return Ok(None);
         };
         let format = self.repository.object_format();
-        let edit = import::edit(touched, gone, taken, contents.listed(format));
+        let edit = import::edit(touched, taken, contents.listed(format));
         let Some(dirs) = Dirs::of(&edit, self.trees) else {
             return Ok(None);
         };

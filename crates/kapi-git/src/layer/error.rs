@@ -1,8 +1,6 @@
-//! Why a layer could not be committed or filled.
+//! Why a layer could not be committed.
 //!
-//! Shared by what takes a commit from a layer and what fills one; knows nothing of how either is done.
-
-use std::path::{Path, PathBuf};
+//! Knows nothing of how a commit is made.
 
 use super::LayerError;
 use crate::candidate::CandidateError;
@@ -15,16 +13,6 @@ pub const BYTES_MAX: u64 = 8 << 30;
 /// A layer that could not be committed; it is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum LayerCommitError {
-    /// The agent changed files that differ from the base in the person's checkout.
-    #[error(
-        "commit {} and {} more: they contain your uncommitted changes",
-        paths.first().map_or(Path::new(""), PathBuf::as_path).display(),
-        paths.len().saturating_sub(1)
-    )]
-    Dirtied {
-        /// The files.
-        paths: Vec<PathBuf>,
-    },
     /// More content than one commit may take.
     #[error("commit more than {BYTES_MAX} bytes")]
     TooManyBytes,

@@ -7,18 +7,15 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read as _};
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::direct::Conversion;
-use super::plan::Masks;
 use super::staging::Staging;
 use super::survey::{LayerPathKind, LayerSurvey};
 use super::trees::Trees;
 use crate::candidate::link;
-use crate::command::GitError;
 use crate::owned_dir::DirError;
-use crate::repository::{Repository, path_of};
+use crate::repository::Repository;
 use crate::scratch::Scratch;
 
 /// The largest file with rules that is obeyed.
@@ -32,17 +29,6 @@ pub(crate) const RULE_FILES: &[&str] = &[".gitignore", ".gitattributes"];
 pub(crate) struct IgnoreSources<'a> {
     pub(crate) survey: &'a LayerSurvey,
     pub(crate) trees: &'a Trees<'a>,
-    pub(crate) masks: &'a Masks,
-    pub(crate) order: Order,
-}
-
-/// Whose rules hold where both the layer and the commit have some.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// The agent's.
-    LayerFirst,
-    /// The commit's.
-    CommitFirst,
 }
 
 /// The rules that lie in a staging directory.
@@ -113,9 +99,6 @@ pub(crate) fn has_excludes(scratch: &Scratch<'_>) -> bool {
 
 fn rules<'a>(sources: &IgnoreSources<'a>, dir: &Path, path: &Path) -> Option<Cow<'a, [u8]>> {
     let survey = sources.survey;
-    if sources.order == Order::CommitFirst && sources.trees.entry(path).is_some() {
-        return sources.trees.file(path).map(Cow::Borrowed);
-    }
     match survey.what(path) {
         Some(LayerPathKind::File { bytes, .. }) if *bytes <= RULES_BYTES_MAX => {
             return read(survey.upper.file(path)).map(Cow::Owned);
@@ -136,7 +119,6 @@ fn rules<'a>(sources: &IgnoreSources<'a>, dir: &Path, path: &Path) -> Option<Cow
     match sources.trees.entry(path) {
         Some(entry) if entry.is_file() => sources.trees.file(path).map(Cow::Borrowed),
         Some(_) => None,
-        None if sources.masks.cover(path) => None,
         None => read(survey.lower.file(path)).map(Cow::Owned),
     }
 }
@@ -146,37 +128,4 @@ fn read(file: io::Result<fs::File>) -> Option<Vec<u8>> {
     let mut limited = file.ok()?.take(RULES_BYTES_MAX + 1);
     limited.read_to_end(&mut bytes).ok()?;
     (bytes.len() as u64 <= RULES_BYTES_MAX).then_some(bytes)
-}
-
-/// Returns those of `paths` that the rules in the staging directory ignore.
-///
-/// A path that ends in a slash is a directory. Only the rules have to be there, not the paths.
-pub(crate) fn ignored(
-    scratch: &Scratch<'_>,
-    paths: &[PathBuf],
-) -> Result<BTreeSet<PathBuf>, GitError> {
-    if paths.is_empty() {
-        return Ok(BTreeSet::new());
-    }
-    let mut script = Vec::new();
-    for path in paths {
-        // So that a name that begins like a pattern is none.
-        script.extend_from_slice(b"./");
-        script.extend_from_slice(path.as_os_str().as_bytes());
-        script.push(0);
-    }
-    let call = scratch.call("check-ignore");
-    let call = call.args(["-z", "--stdin", "--no-index"]).stdin(script);
-    let exit = call.exit()?;
-    // Code 1 says that nothing is ignored.
-    if exit.code > 1 {
-        return Err(GitError::Exit {
-            subcommand: "check-ignore".to_owned(),
-            code: exit.code,
-            stderr: exit.stderr,
-        });
-    }
-    let names = exit.stdout.split(|&b| b == 0);
-    let names = names.filter_map(|name| name.strip_prefix(b"./"));
-    Ok(names.map(path_of).collect())
 }

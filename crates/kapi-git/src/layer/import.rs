@@ -3,7 +3,6 @@
 //! `fast-import` reads only the directories that change, so this costs what changed. It works in
 //! a git directory of Kapi's own and moves no ref of the repository.
 
-use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -112,7 +111,6 @@ fn quote(script: &mut Vec<u8>, path: &Path) {
 /// Returns what has to be done to the base's tree.
 pub(crate) fn edit(
     touched: &BaseChanges,
-    gone: &BTreeSet<PathBuf>,
     taken: &Taken,
     listed: Vec<(PathBuf, TreeEntry)>,
 ) -> Edit {
@@ -127,6 +125,6 @@ pub(crate) fn edit(
     // A submodule below goes only with the directory that a file took the place of.
     let replaced = set.iter().map(|(path, _)| path);
     let replaced = replaced.filter(|path| touched.cleared.contains(*path));
-    let removed = replaced.chain(gone).cloned().collect();
+    let removed = replaced.chain(&touched.gone).cloned().collect();
     Edit { removed, set }
 }

@@ -27,16 +27,6 @@ const LIST_BYTES: usize = 32 * 1024;
 pub struct LowerStack {
     top: PathBuf,
     beneath: Vec<PathBuf>,
-    content: LowerContent,
-}
-
-/// Whose files they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LowerContent {
-    /// The person's, with whatever they have changed and not committed.
-    Project,
-    /// Those of one commit, which nobody changes.
-    Frozen,
 }
 
 impl LowerStack {
@@ -46,17 +36,12 @@ impl LowerStack {
         Self {
             top: top.to_path_buf(),
             beneath: Vec::new(),
-            content: LowerContent::Project,
         }
     }
 
     /// Returns the files of a commit.
     pub(crate) fn frozen(top: PathBuf, beneath: Vec<PathBuf>) -> Self {
-        Self {
-            top,
-            beneath,
-            content: LowerContent::Frozen,
-        }
+        Self { top, beneath }
     }
 
     /// Returns the topmost directory.
@@ -69,11 +54,6 @@ impl LowerStack {
     #[must_use]
     pub fn beneath(&self) -> &[PathBuf] {
         &self.beneath
-    }
-
-    /// Tells whether nobody changes the files, so that they are what their commit has.
-    pub(crate) fn is_frozen(&self) -> bool {
-        self.content == LowerContent::Frozen
     }
 
     /// Returns where the file or link is that shows at a path, or the directory; none when nothing does.
@@ -112,11 +92,6 @@ impl LowerRoot {
         })
     }
 
-    /// Returns the path of the topmost directory, for messages and for git.
-    pub(crate) fn path(&self) -> &Path {
-        self.top.path()
-    }
-
     /// Looks at what shows at `path`; `None` when nothing does.
     pub(crate) fn stat(&self, path: &Path) -> io::Result<Option<Stat>> {
         Ok(self.find(path)?.map(|(_, found)| found))
@@ -146,16 +121,6 @@ impl LowerRoot {
         let found = self.find(path)?;
         let (root, _) = found.ok_or(io::ErrorKind::NotFound)?;
         root.link(path)
-    }
-
-    /// Opens the topmost directory that shows at `path`, or that of the stack for an empty path.
-    pub(crate) fn dir(&self, path: &Path) -> io::Result<OwnedFd> {
-        if path.as_os_str().is_empty() {
-            return self.top.dir(path);
-        }
-        let found = self.find(path)?;
-        let (root, _) = found.ok_or(io::ErrorKind::NotFound)?;
-        root.dir(path)
     }
 
     /// Returns the names that show in a directory; none when there is no such directory.

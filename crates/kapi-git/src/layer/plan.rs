@@ -17,27 +17,6 @@ use crate::repository::ObjectFormat;
 /// Files and links that are taken, with what the base has there.
 pub(crate) type Taken = BTreeMap<PathBuf, Option<TreeEntry>>;
 
-/// Paths where the agent did not see what lies below.
-#[derive(Debug, Default)]
-pub(crate) struct Masks {
-    paths: BTreeSet<PathBuf>,
-}
-
-impl Masks {
-    pub(crate) fn new(paths: impl Iterator<Item = PathBuf>) -> Self {
-        // Names as git gives them may end in a slash.
-        let paths = paths.map(|path| path.components().collect());
-        Self {
-            paths: paths.collect(),
-        }
-    }
-
-    /// Tells whether a path is masked, or a directory that it is in.
-    pub(crate) fn cover(&self, path: &Path) -> bool {
-        path.ancestors().any(|at| self.paths.contains(at))
-    }
-}
-
 /// What a layer does to the base.
 #[derive(Debug, Default)]
 pub(crate) struct BaseChanges {
@@ -57,11 +36,7 @@ pub(crate) struct BaseChanges {
 
 impl BaseChanges {
     /// Sorts out what a layer holds; reads the trees it needs.
-    pub(crate) fn of(
-        survey: &LayerSurvey,
-        trees: &mut Trees<'_>,
-        masks: &Masks,
-    ) -> Result<Self, GitError> {
+    pub(crate) fn of(survey: &LayerSurvey, trees: &mut Trees<'_>) -> Result<Self, GitError> {
         let is_dir = |entry: &LayerEntry| matches!(entry.what, LayerPathKind::Directory { .. });
         let dirs = survey.iter().filter(|(_, entry)| is_dir(entry));
         trees.load(&dirs.map(|(path, _)| path.to_path_buf()).collect())?;
@@ -80,36 +55,13 @@ impl BaseChanges {
                         entry.what,
                         LayerPathKind::File { .. } | LayerPathKind::Link { .. }
                     );
-                    let is_changed = is_content && !is_untouched(survey, path, entry, masks);
+                    let is_changed = is_content && !is_untouched(survey, path, entry);
                     touched.other(trees, path, entry, is_changed)?;
                 }
                 _ => {}
             }
         }
-        touched.unmarked(survey, trees, masks)?;
         Ok(touched)
-    }
-
-    /// Adds what the agent was shown in the layer alone and has deleted: of that no mark is left.
-    fn unmarked(
-        &mut self,
-        survey: &LayerSurvey,
-        trees: &mut Trees<'_>,
-        masks: &Masks,
-    ) -> Result<(), GitError> {
-        let dirs = masks.paths.iter().filter_map(|path| path.parent());
-        trees.load(&dirs.map(Path::to_path_buf).collect())?;
-        for path in &masks.paths {
-            let is_tracked = trees
-                .entry(path)
-                .is_some_and(|entry| !entry.is_tree() && !entry.is_submodule());
-            let is_nowhere =
-                survey.what(path).is_none() && matches!(survey.lower.stat(path), Ok(None));
-            if is_tracked && is_nowhere {
-                self.lose(path.clone());
-            }
-        }
-        Ok(())
     }
 
     /// Returns why a file or link that git does not ignore is not taken.
@@ -246,10 +198,7 @@ impl BaseChanges {
 }
 
 /// Tells whether the agent left what lies below as it is, as far as git can see.
-fn is_untouched(survey: &LayerSurvey, path: &Path, entry: &LayerEntry, masks: &Masks) -> bool {
-    if masks.cover(path) {
-        return false;
-    }
+fn is_untouched(survey: &LayerSurvey, path: &Path, entry: &LayerEntry) -> bool {
     match content::relation(survey, path, entry) {
         LayerRelation::Same => true,
         LayerRelation::Mode => match (&entry.what, entry.below) {

@@ -1,11 +1,10 @@
 //! Files that a layer holds as they lie below it, and that git may store in another way by now.
 //!
 //! In a worktree git adds a file anew that was only touched, by the rules of that moment: line
-//! endings may be other ones. So does a layer, unless the person's changes are in the file.
+//! endings may be other ones. So does a layer.
 
-use std::collections::BTreeSet;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::direct::Conversion;
 use super::plan::Taken;
@@ -23,12 +22,6 @@ pub(crate) fn found(survey: &LayerSurvey, same: &Taken, conversion: Conversion) 
     let found = same.iter().filter(|(path, _)| may_differ(path));
     let found = found.map(|(path, base)| (path.clone(), base.clone()));
     found.collect()
-}
-
-/// Takes back those that hold changes of the person's: the agent changed nothing there.
-pub(crate) fn spare(retouched: &Taken, dirtied: &mut BTreeSet<PathBuf>, taken: &mut Taken) {
-    taken.retain(|path, _| !(retouched.contains_key(path) && dirtied.contains(path)));
-    dirtied.retain(|path| !retouched.contains_key(path));
 }
 
 fn read(survey: &LayerSurvey, path: &Path) -> Option<Vec<u8>> {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use kapi_git::id::{CommitId, RefPart};
-use kapi_git::layer::commit::{LayerPlan, UncommittedFiles};
+use kapi_git::layer::commit::LayerPlan;
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::reachable::frozen::{self, FrozenBase, FrozenPlan};
 
@@ -173,10 +173,7 @@ fn what_the_person_does_meanwhile_is_neither_seen_nor_committed() {
             layer: &layer,
             lower: &made.lower,
             workspace: &workspace,
-            masks: &[],
-            already: None,
             candidate: &candidate,
-            dirtied: UncommittedFiles::Refuse,
         })
         .expect("commit");
     let made = found.candidate.commit;

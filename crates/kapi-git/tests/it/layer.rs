@@ -1,17 +1,12 @@
 //! What of a layer becomes a commit, and what never does.
 
 use std::fs;
-use std::path::PathBuf;
 
-use kapi_git::id::RefPart;
-use kapi_git::layer::commit::UncommittedFiles;
 use kapi_git::layer::error::LayerCommitError;
 use kapi_git::layer::walk::WalkNoteKind;
 use kapi_git::layer::{Layer, LayerError, Marks};
 
-use crate::fixture::{
-    BRANCH, Fixture, changed, commit, git_in, listing, read, refused, shell, turn, write,
-};
+use crate::fixture::{Fixture, changed, commit, listing, read, refused, shell, write};
 use crate::layer_fixture::LayerFixture;
 
 #[test]
@@ -33,7 +28,7 @@ fn a_layer_becomes_one_commit_on_the_base() {
             "tests/check.sh Mode"
         ]
     );
-    assert_eq!((made.candidate.refused.len(), made.dirtied.len()), (0, 0));
+    assert_eq!(made.candidate.refused, []);
     let git = |args: &[&str]| layer.fixture.git(args);
     let id = made.candidate.commit.as_str();
     assert_eq!(git(&["rev-parse", "refs/kapi/002-layer/turn-1"]), id);
@@ -109,42 +104,6 @@ fn directories_move_vanish_and_are_made_anew() {
 }
 
 #[test]
-fn what_the_person_did_not_commit_never_slips_in() {
-    let fixture = Fixture::new();
-    write(&fixture.repo().join("README"), "person\n");
-    write(&fixture.repo().join("src/main.txt"), "person\n");
-    write(&fixture.repo().join("mine"), "person\n");
-    write(&fixture.repo().join("notes"), "person\n");
-    fs::remove_file(fixture.repo().join("tests/check.sh")).expect("remove");
-    let mut layer = LayerFixture::on(fixture);
-    // Seen, touched or copied over itself, but not changed.
-    layer.inside("touch README mine; cp mine x; cp x mine; rm x; echo agent > new");
-    assert_eq!(changed(&layer.commit().candidate), ["new Added"]);
-    // Changed on top of what the person changed.
-    layer.inside("echo agent >> src/main.txt; echo agent >> notes");
-    let error = layer.try_commit().expect_err("dirtied");
-    assert!(
-        matches!(&error, LayerCommitError::Dirtied { paths } if *paths == [PathBuf::from("notes"), "src/main.txt".into()]),
-        "{error}"
-    );
-    assert_eq!(
-        error.to_string(),
-        "commit notes and 1 more: they contain your uncommitted changes"
-    );
-    layer.dirtied = UncommittedFiles::Leave;
-    let made = layer.commit();
-    assert_eq!(changed(&made.candidate), ["new Added"]);
-    assert_eq!(made.dirtied.len(), 2);
-    layer.dirtied = UncommittedFiles::Take;
-    let made = layer.commit();
-    assert_eq!(
-        changed(&made.candidate),
-        ["new Added", "notes Added", "src/main.txt Modified"]
-    );
-    assert_eq!(made.dirtied.len(), 2);
-}
-
-#[test]
 fn line_endings_of_the_checkout_are_not_changes_of_the_persons() {
     let fixture = Fixture::new();
     write(
@@ -210,54 +169,12 @@ fn filters_never_run_and_content_for_lfs_is_left_out() {
             "new2.bin Added"
         ]
     );
-    layer.fill(&made.candidate.commit);
     layer.fixture.assert_not_sprung();
     shell(
         &layer.fixture.repo(),
         "touch README; git status > /dev/null 2>&1 || true",
     );
     layer.fixture.assert_sprung();
-}
-
-#[test]
-fn a_deletion_of_what_the_person_changed_is_told_too() {
-    let fixture = Fixture::new();
-    let content = "content of the person's";
-    let oid = shell(
-        &fixture.repo(),
-        &format!("printf %s \"{content}\" | sha256sum | cut -d' ' -f1"),
-    );
-    let size = content.len();
-    write(
-        &fixture.repo().join("a.bin"),
-        &format!("version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize {size}\n"),
-    );
-    write(&fixture.repo().join(".gitattributes"), "*.bin filter=lfs\n");
-    write(&fixture.repo().join("lib/a"), "a\n");
-    write(&fixture.repo().join("lib/b"), "b\n");
-    fixture.commit("lfs");
-    // As the filter leaves it in a checkout: this is no change.
-    write(&fixture.repo().join("a.bin"), content);
-    write(&fixture.repo().join("README"), "person\n");
-    write(&fixture.repo().join("lib/a"), "person\n");
-    let mut layer = LayerFixture::on(fixture);
-    layer.inside("rm README a.bin src/main.txt; rm -r lib; echo f > lib");
-    let error = layer.try_commit().expect_err("dirtied");
-    assert!(
-        matches!(&error, LayerCommitError::Dirtied { paths } if *paths == [PathBuf::from("README"), "lib/a".into()]),
-        "{error:?}"
-    );
-    layer.dirtied = UncommittedFiles::Leave;
-    let made = layer.commit();
-    assert_eq!(made.dirtied, ["README", "lib", "lib/a"].map(PathBuf::from));
-    assert_eq!(
-        changed(&made.candidate),
-        ["a.bin Deleted", "lib/b Deleted", "src/main.txt Deleted"]
-    );
-    layer.dirtied = UncommittedFiles::Take;
-    let made = layer.commit();
-    assert_eq!(made.dirtied.len(), 2);
-    assert_eq!(changed(&made.candidate).len(), 6);
 }
 
 #[test]
@@ -374,78 +291,6 @@ fn what_deserves_a_look_is_noted() {
         lines.contains(&"100755 second".to_owned()) && lines.contains(&"100755 suid".to_owned())
     );
     assert_eq!(refused(&made.candidate), ["abs EscapingLink"]);
-}
-
-#[test]
-fn rescue_keeps_partial_work_and_only_work() {
-    let layer = LayerFixture::new();
-    let tree = layer
-        .repository
-        .tree_of(&layer.workspace.base)
-        .expect("tree");
-    let mut candidate = turn(1);
-    candidate.name = RefPart::parse("turn-9").expect("name");
-    let lower = layer.stack();
-    let plan = kapi_git::layer::commit::LayerPlan {
-        layer: &layer.layer,
-        lower: &lower,
-        workspace: &layer.workspace,
-        masks: &[],
-        already: None,
-        candidate: &candidate,
-        dirtied: UncommittedFiles::Refuse,
-    };
-    assert_eq!(
-        layer.repository.rescue_layer(&plan, &tree).expect("rescue"),
-        None
-    );
-    layer.inside("echo half > half");
-    let kept = layer
-        .repository
-        .rescue_layer(&plan, &tree)
-        .expect("rescue")
-        .expect("work");
-    assert_eq!(
-        layer.fixture.git(&["show", &format!("{kept}:half")]),
-        "half"
-    );
-}
-
-#[test]
-fn a_layer_spreads_into_a_worktree() {
-    let layer = LayerFixture::new();
-    layer.inside("echo two > src/main.txt; rm README");
-    // The person has moved on.
-    shell(
-        &layer.fixture.repo(),
-        "git checkout -q -b other; git rm -q tests/check.sh; git -c user.name=p -c user.email=p@p commit -q -m on",
-    );
-    let candidate = turn(1);
-    let lower = layer.stack();
-    let plan = kapi_git::layer::commit::LayerPlan {
-        layer: &layer.layer,
-        lower: &lower,
-        workspace: &layer.workspace,
-        masks: &[],
-        already: None,
-        candidate: &candidate,
-        dirtied: UncommittedFiles::Refuse,
-    };
-    let (made, workspace) = layer.repository.spread_layer(&plan).expect("spread");
-    assert_eq!(read(&workspace.path.join("src/main.txt")), "two\n");
-    assert!(
-        workspace.path.join("tests/check.sh").exists() && !workspace.path.join("README").exists()
-    );
-    let again = layer
-        .repository
-        .commit_candidate(&workspace, &candidate)
-        .expect("commit");
-    assert_eq!(again.commit, made.candidate.commit);
-    assert_eq!(
-        git_in(&workspace.path, &["symbolic-ref", "--short", "HEAD"]),
-        "feat/layer"
-    );
-    assert_ne!(BRANCH, "feat/layer");
 }
 
 #[test]

@@ -5,10 +5,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use kapi_git::candidate::CandidatePlan;
-use kapi_git::id::CommitId;
-use kapi_git::layer::commit::{LayerCandidate, LayerPlan, UncommittedFiles};
+use kapi_git::layer::commit::{LayerCandidate, LayerPlan};
 use kapi_git::layer::error::LayerCommitError;
-use kapi_git::layer::fill_plan::FillPlan;
 use kapi_git::layer::lower::LowerStack;
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::repository::Repository;
@@ -21,9 +19,6 @@ pub(crate) struct LayerFixture {
     pub(crate) repository: Repository,
     pub(crate) layer: Layer,
     pub(crate) workspace: GitWorkspace,
-    pub(crate) masks: Vec<PathBuf>,
-    pub(crate) dirtied: UncommittedFiles,
-    pub(crate) already: Option<CommitId>,
 }
 
 impl LayerFixture {
@@ -44,9 +39,6 @@ impl LayerFixture {
             repository,
             layer,
             workspace,
-            masks: Vec::new(),
-            dirtied: UncommittedFiles::Refuse,
-            already: None,
         }
     }
 
@@ -77,28 +69,13 @@ impl LayerFixture {
             layer: &self.layer,
             lower: &self.stack(),
             workspace: &self.workspace,
-            masks: &self.masks,
-            already: self.already.as_ref(),
             candidate,
-            dirtied: self.dirtied,
         })
     }
 
     #[track_caller]
     pub(crate) fn commit(&self) -> LayerCandidate {
         self.try_commit().expect("candidate")
-    }
-
-    #[track_caller]
-    pub(crate) fn fill(&self, content: &CommitId) {
-        let plan = FillPlan {
-            layer: &self.layer,
-            lower: &self.stack(),
-            base: &self.workspace.base,
-            content,
-            masks: &self.masks,
-        };
-        self.repository.fill_layer(&plan).expect("fill");
     }
 }
 

@@ -27,7 +27,6 @@ mod land;
 mod land_range;
 mod land_reapply;
 mod layer;
-mod layer_fill;
 mod layer_fixture;
 mod layer_random;
 mod layer_walk;

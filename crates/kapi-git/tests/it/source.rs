@@ -287,7 +287,7 @@ fn a_settled_conflict_goes_on_with_the_rest() {
             })
         };
         let error = settled(&[]).expect_err("a path is open").to_string();
-        assert!(error.contains("nothing is said of n"), "{error}");
+        assert!(error.contains("there is no resolution for n"), "{error}");
         let mut done = settled(std::slice::from_ref(&file)).expect("settled");
         if let Some(rest) = &conflict.rest {
             assert_eq!(rest.base, first);

@@ -1,33 +1,16 @@
-//! A layer as a branch of its own, and as a real worktree.
+//! The branch that a layer's work goes to.
 //!
-//! The branch is claimed as for a worktree, so that publishing knows no difference. The worktree
-//! is for when the person's checkout has moved on, so that the layer no longer lies over its base.
+//! It is claimed as for a worktree, so that publishing knows no difference; no worktree is made.
 
-use super::commit::{LayerCandidate, LayerPlan};
-use super::error::LayerCommitError;
-use super::{Layer, LayerError};
+use super::Layer;
 use crate::ref_name::branch_ref;
 use crate::repository::Repository;
 use crate::workspace::{GitWorkspace, WorkspaceError, WorkspaceOrigin, WorkspacePlan, goal_ref};
 
-/// A layer that could not become a worktree; it is as it was.
-#[derive(Debug, thiserror::Error)]
-pub enum SpreadError {
-    /// The layer could not be committed.
-    #[error(transparent)]
-    Commit(#[from] LayerCommitError),
-    /// The worktree could not be made.
-    #[error(transparent)]
-    Workspace(#[from] WorkspaceError),
-    /// The layer cannot be used.
-    #[error(transparent)]
-    Layer(#[from] LayerError),
-}
-
 impl Repository {
     /// Makes the branch for a layer, or finds it as an earlier call left it.
     ///
-    /// No worktree is made; the plan's path is where [`Repository::spread_layer`] would make one.
+    /// No worktree is made, and the plan's path is not looked at.
     /// What is returned is for committing and publishing, and not for resetting.
     pub fn claim_layer(
         &self,
@@ -73,28 +56,5 @@ impl Repository {
             .resolve_commit("HEAD")
             .is_ok_and(|head| head == plan.base);
         is_there && self.claim_refs(&[&base, &branch], &plan.base).is_ok()
-    }
-
-    /// Commits a layer and makes a worktree with the files of that commit.
-    ///
-    /// What git ignores stays behind in the layer, which is not changed.
-    pub fn spread_layer(
-        &self,
-        plan: &LayerPlan<'_>,
-    ) -> Result<(LayerCandidate, GitWorkspace), SpreadError> {
-        let made = self.commit_layer(plan)?;
-        let claimed = plan.workspace;
-        let workspace = self.create_workspace(&WorkspacePlan {
-            goal: claimed.goal.clone(),
-            branch: claimed.branch.clone(),
-            base: claimed.base.clone(),
-            content: made.candidate.commit.clone(),
-            path: claimed.path.clone(),
-        })?;
-        if workspace.origin == WorkspaceOrigin::Adopted {
-            // Cut short before: the layer may have changed since.
-            self.reset_workspace(&workspace, &made.candidate.commit)?;
-        }
-        Ok((made, workspace))
     }
 }
