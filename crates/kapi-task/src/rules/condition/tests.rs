@@ -1,17 +1,19 @@
 //! Conditions: as they are written, what they ask, what they come to, how they are kept.
 
+mod refused;
+mod unknown;
+
 use std::collections::BTreeMap;
 
 use kapi_core::value::KernelValue;
 use kapi_settings::fault::{Faults, SettingsFault};
 use kapi_settings::{read as settings, yaml};
-use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
 
 use super::expression::{Expression, ExpressionContext};
-use super::window::{LocalTime, Weekday, Window};
+use super::window::{LocalTime, Weekday};
 use super::{
-    Condition, ConditionForm, ConditionQuestion, ConditionResult, Facts, FileIs, GitIs,
-    ProbeAnswer, RunResult, evaluate, needs,
+    Condition, ConditionForm, ConditionQuestion, ConditionResult, Facts, ProbeAnswer, RunResult,
+    evaluate, needs,
 };
 
 /// Reads a condition under the key `c`.
@@ -349,130 +351,6 @@ fn a_question_is_asked_once() {
     assert_eq!(needs(&condition).len(), 2);
 }
 
-/// What is written, what is wrong with it, and what to do.
-const REFUSED: &[(&str, &str, &str)] = &[
-    (
-        "fiel: {exists: a}",
-        "f:2: `c.fiel`: unknown key",
-        "did you mean `c.file`?",
-    ),
-    (
-        "all: [{git: cleen}]",
-        "f:2: `c.all[0].git`: unknown value \"cleen\"",
-        "did you mean `clean`?",
-    ),
-    (
-        "{file: {exists: a}, git: clean}",
-        "f:1: `c`: `file` and `git` are in one table",
-        "write each in a separate table",
-    ),
-    (
-        "[\"true\"]",
-        "f:1: `c`: it is a list",
-        "give text, or a table with one of all, any, not, expr, file, command, git, time, last_result, changed",
-    ),
-    ("all: []", "f:2: `c.all`: it has 0 entries", "give 1 to 64"),
-    (
-        "any: [inputs.a ==]",
-        "f:2: `c.any[0]`: unexpected token at 11 (column 12 of the expression)",
-        "write it like inputs.market == 'ETH' && !payload.dry",
-    ),
-    (
-        "expr: market == 'ETH'",
-        "f:2: `c.expr`: `market` never exists, so the condition would never hold",
-        "start paths with inputs., payload. or state.",
-    ),
-    (
-        "file: {exists: ../x}",
-        "f:2: `c.file.exists`: \"../x\" points outside the project",
-        "write it relative to the project, without `..`",
-    ),
-    (
-        "changed: [a, /etc/passwd]",
-        "f:2: `c.changed[1]`: \"/etc/passwd\" points outside the project",
-        "write it relative to the project, without `..`",
-    ),
-    (
-        "command: {run: make, timeout: 601}",
-        "f:2: `c.command.timeout`: 601 is out of range",
-        "give 1 to 600 seconds, or a duration such as 90s, 15m, 2h or 1d",
-    ),
-    (
-        "git: {ahead_of: --all}",
-        "f:2: `c.git.ahead_of`: \"--all\" is not a branch, tag or ref name",
-        "write a name like main or refs/tags/v1",
-    ),
-    (
-        "time: {from: 9:00, to: \"17:00\"}",
-        "f:2: `c.time`: it has no `zone`",
-        "add `zone`",
-    ),
-    (
-        "time: {from: \"25:00\", zone: UTC}",
-        "f:2: `c.time.from`: \"25:00\" is not a time of day",
-        "write it in quotes, from \"00:00\" to \"24:00\"",
-    ),
-    (
-        "time: {days: mon-fry, zone: UTC}",
-        "f:2: `c.time.days`: \"mon-fry\" is not a day of the week",
-        "write days as mon-fri or sat, sun",
-    ),
-    (
-        "time: {from: \"9:00\", to: \"09:00\", zone: UTC}",
-        "f:2: `c.time`: the window starts when it ends",
-        "omit both times for the whole day",
-    ),
-    (
-        "time: {zone: ../../etc/localtime}",
-        "f:2: `c.time.zone`: \"../../etc/localtime\" is not a time zone name",
-        "write a name like Europe/Berlin or UTC",
-    ),
-    (
-        "last_result: {loop: A B, is: failed}",
-        "f:2: `c.last_result.loop`: \"A B\" is not a loop name",
-        "it must be 1 to 64 characters of a-z, 0-9, '.', '-' and '_', and start with a letter or digit",
-    ),
-    (
-        "true",
-        "f:1: `c`: it is true or false",
-        "give text, or a table with one of all, any, not, expr, file, command, git, time, last_result, changed",
-    ),
-];
-
-#[test]
-fn what_is_refused_and_what_to_do() {
-    for (text, fault, remedy) in REFUSED {
-        assert_eq!(
-            refused(text),
-            ((*fault).to_owned(), (*remedy).to_owned()),
-            "{text}"
-        );
-    }
-}
-
-#[test]
-fn depth_and_count_have_a_limit() {
-    let nested =
-        |depth: usize| format!("{}\"true\"{}", "{all: [".repeat(depth), "]}".repeat(depth));
-    parsed(&nested(7));
-    let (fault, _) = refused(&nested(8));
-    assert!(fault.contains("conditions lie more than 8 deep"), "{fault}");
-    let wide = |count: usize| format!("all: [{}]", vec!["\"true\""; count].join(", "));
-    parsed(&wide(64));
-    let (fault, _) = refused(&wide(65));
-    assert_eq!(fault, "f:2: `c.all`: it has 65 entries");
-    let split = format!(
-        "any: [{}, {{{}}}]",
-        wide(40).replace("all", "{all") + "}",
-        wide(40)
-    );
-    let (fault, _) = refused(&split);
-    assert!(
-        fault.contains("there are more than 64 conditions"),
-        "{fault}"
-    );
-}
-
 #[test]
 fn they_are_kept_as_these_lines() {
     let line = |text: &str| serde_json::to_string(&parsed(text)).unwrap();
@@ -509,79 +387,5 @@ fn they_are_kept_as_these_lines() {
             serde_json::from_str::<Condition>(kept).unwrap(),
             parsed(text)
         );
-    }
-}
-
-fn conditions() -> impl Strategy<Value = Condition> {
-    let expr = |text| Condition::Expr {
-        expr: Expression::parse(text).unwrap(),
-    };
-    let leaf = prop_oneof![
-        Just(expr("true")),
-        Just(expr("false")),
-        Just(Condition::Git { is: GitIs::Clean }),
-        Just(Condition::File {
-            glob: text("a"),
-            is: FileIs::Exists
-        }),
-        Just(Condition::Time {
-            window: Window {
-                days: vec![Weekday::Mon],
-                from: 0,
-                to: 10,
-                zone: text("UTC")
-            }
-        }),
-    ];
-    leaf.prop_recursive(4, 24, 4, |inner| {
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 1..4).prop_map(|of| Condition::All { of }),
-            prop::collection::vec(inner.clone(), 1..4).prop_map(|of| Condition::Any { of }),
-            inner.prop_map(|of| Condition::Not { of: Box::new(of) }),
-        ]
-    })
-}
-
-fn facts() -> impl Strategy<Value = Facts> {
-    let uncommitted = any::<bool>().prop_map(|is| ProbeAnswer::Uncommitted { count: is.into() });
-    let files = any::<bool>().prop_map(|is| ProbeAnswer::Files { count: is.into() });
-    let minute = (0..20_u16).prop_map(|minute| {
-        ProbeAnswer::LocalTime(LocalTime {
-            day: Weekday::Mon,
-            minute,
-        })
-    });
-    let answers = (
-        prop::option::of(uncommitted),
-        prop::option::of(files),
-        prop::option::of(minute),
-    );
-    answers.prop_map(|(uncommitted, files, minute)| {
-        let zone = text("UTC");
-        let asked = [
-            (ConditionQuestion::Uncommitted, uncommitted),
-            (ConditionQuestion::Files { glob: text("a") }, files),
-            (ConditionQuestion::LocalTime { zone }, minute),
-        ];
-        let known = asked.into_iter();
-        known
-            .filter_map(|(question, answer)| answer.map(|answer| (question, answer)))
-            .collect()
-    })
-}
-
-proptest! {
-    /// More knowledge never takes back what held before it.
-    #[test]
-    fn what_holds_without_an_answer_holds_with_any(condition in conditions(), known in facts(), more in facts()) {
-        let context = ExpressionContext::default();
-        let before = evaluate(&condition, &context, &known);
-        let mut all = more;
-        all.extend(known);
-        let after = evaluate(&condition, &context, &all);
-        assert!(!before.holds || after.holds);
-        assert_eq!(before.reasons.len(), after.reasons.len());
-        let turned = Condition::Not { of: Box::new(condition) };
-        assert!(!(after.holds && evaluate(&turned, &context, &all).holds));
     }
 }
