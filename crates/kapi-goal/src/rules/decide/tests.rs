@@ -2,20 +2,21 @@
 //!
 //! One `check` for all cases; events are compared as lines.
 
+mod limits;
+mod proposed;
+
 use kapi_check::rules::proof::verify_run::Checks;
 use kapi_core::agent_end::{AgentRun, Claim, ProviderFailureKind};
 use kapi_core::failure::Failure;
-use kapi_core::id::{EffectId, GoalId};
+use kapi_core::id::EffectId;
 use kapi_core::judge::{Judge, JudgeUnavailable};
 use kapi_core::verdict::{JudgeAnswer, JudgeVerdict};
 
-use crate::rules::budget::Raise;
 use crate::rules::command::GoalCommand;
-use crate::rules::contract::{Contract, OfWorkflow};
-use crate::rules::event::{ApprovalMeans, TurnVerdict};
+use crate::rules::contract::Contract;
+use crate::rules::event::TurnVerdict;
 use crate::rules::outcome::GoalOutcome;
-use crate::rules::plan::task::PlanTaskId;
-use crate::rules::scenario::Step::{Agent, Begins, Ends, Engine, Person, Reports, Uses};
+use crate::rules::scenario::Step::{Begins, Ends, Engine, Person, Reports, Uses};
 use crate::rules::scenario::{
     Step, approve, cancelled, claims, committed, contract, crashed, create, failed, judged, passed,
     play, provider, ready, render, to_judge, to_verify, unchanged, verdict, verified, worked,
@@ -41,106 +42,6 @@ pub(super) fn check(given: &[Step], when: Step, then: &str) {
         }
     };
     assert_eq!(text, then);
-}
-
-#[test]
-fn a_contract_is_proposed_and_approved_by_its_hash() {
-    check(&[], create(contract()), "created 001-x");
-    check(&[create(contract())], approve(), "approved");
-    check(
-        &[create(contract())],
-        create(contract()),
-        "denied: the goal already exists",
-    );
-    check(&[], approve(), "denied: there is no such goal");
-    let means = ApprovalMeans::YesFlag;
-    let wrong = Person(GoalCommand::Approve {
-        contract_hash: "other".to_owned(),
-        means,
-    });
-    let denied = "denied: the contract does not have the approved hash (other)";
-    check(&[create(contract())], wrong, denied);
-    let again = "denied: the goal is active, so it cannot be approved";
-    check(&[create(contract()), approve()], approve(), again);
-}
-
-#[test]
-fn only_a_contract_that_names_a_plan_is_approved_with_one() {
-    let by_plan = Person(GoalCommand::Approve {
-        contract_hash: "hash".to_owned(),
-        means: ApprovalMeans::Plan,
-    });
-    let denied = "denied: no_plan: the contract does not name an approved plan";
-    check(&[create(contract())], by_plan.clone(), denied);
-    let mut of_plan = contract();
-    of_plan.working.workflow = Some(OfWorkflow {
-        id: GoalId::parse("002-y").unwrap(),
-        task: PlanTaskId::parse("T-001").unwrap(),
-        attempt: 1,
-        plan_sha256: "p".repeat(64),
-    });
-    check(&[create(of_plan)], by_plan, "approved");
-}
-
-#[test]
-fn a_contract_that_breaks_a_rule_is_denied() {
-    let break_it = |change: &dyn Fn(&mut Contract), then: &str| {
-        let mut broken = contract();
-        change(&mut broken);
-        check(
-            &[],
-            create(broken),
-            &format!("denied: the contract's {then}"),
-        );
-    };
-    break_it(&|it| it.version = 2, "version is not valid: it must be 1");
-    break_it(
-        &|it| it.budget.turns = 0,
-        "budget.turns is not valid: it must be 1 to 20000",
-    );
-    break_it(
-        &|it| it.stall_after = 1,
-        "stall_after is not valid: it must be 2 or more",
-    );
-    break_it(
-        &|it| it.intent = "\n".to_owned(),
-        "intent is not valid: it must not be empty or longer than 64 KiB",
-    );
-    break_it(
-        &|it| it.done_criteria = "x".repeat(70_000),
-        "done_criteria is not valid: it must not be empty or longer than 64 KiB",
-    );
-}
-
-#[test]
-fn only_a_person_decides_and_only_the_engine_reports() {
-    let given = ready(contract());
-    let denied = |action: &str, by: &str| format!("denied: only the user may {action}, not {by}");
-    check(
-        &given,
-        Agent(GoalCommand::Resume),
-        &denied("resume a goal", "agent r"),
-    );
-    check(
-        &given,
-        Agent(GoalCommand::Interrupt),
-        &denied("interrupt a goal", "agent r"),
-    );
-    check(
-        &given,
-        Engine(GoalCommand::Cancel { reason: None }),
-        &denied("cancel a goal", "engine"),
-    );
-    let raise = GoalCommand::RaiseBudget(Raise {
-        turns: 9,
-        ..Raise::default()
-    });
-    check(&given, Agent(raise), &denied("raise a budget", "agent r"));
-    let intend = GoalCommand::Intend {
-        effect: EffectId::new(1, "agent", 1),
-    };
-    let denied = "denied: only the engine may report effects, not agent r";
-    check(&given, Agent(intend), denied);
 }
 
 #[test]
@@ -431,75 +332,6 @@ fn a_refusal_of_the_world_blocks_and_is_no_fault_of_the_turn() {
 }
 
 #[test]
-fn limits_stop_what_would_go_on() {
-    let given = [ready(contract()), vec![Begins]].concat();
-    check(&given, Uses(999, 5), "used 999 tokens 5 ms");
-    check(
-        &given,
-        Uses(1_000, 5),
-        "used 1000 tokens 5 ms\npaused: token budget",
-    );
-    check(
-        &given,
-        Uses(0, 100_000),
-        "used 0 tokens 100000 ms\npaused: time budget",
-    );
-    let mut one_turn = contract();
-    one_turn.budget.turns = 1;
-    let then = "intended t001-verify-a1\nnot verified\nturn 1 VerifyFailed\npaused: turn budget";
-    check(&to_verify(one_turn, "tree"), Ends(failed()), then);
-}
-
-#[test]
-fn tokens_used_up_by_the_work_do_not_stop_its_proof_but_time_does() {
-    let mut dear = contract();
-    dear.budget.tokens = Some(11);
-    let given = to_verify(dear, "tree");
-    let begun = [given.clone(), vec![Begins]].concat();
-    check(&begun, Uses(0, 50), "used 0 tokens 50 ms");
-    check(
-        &begun,
-        Uses(0, 100_000),
-        "used 0 tokens 100000 ms\npaused: time budget",
-    );
-    let then = "intended t001-verify-a1\nverified\npaused: token budget";
-    check(&given, Ends(passed()), then);
-}
-
-#[test]
-fn a_used_up_limit_is_raised_before_resuming() {
-    let given = [ready(contract()), vec![Begins, Uses(1_000, 5)]].concat();
-    check(
-        &given,
-        Person(GoalCommand::Resume),
-        "denied: the token budget is used up",
-    );
-    let raise = |tokens| {
-        Person(GoalCommand::RaiseBudget(Raise {
-            tokens,
-            ..Raise::default()
-        }))
-    };
-    check(&given, raise(10), "raised");
-    check(
-        &[given.clone(), vec![raise(10)]].concat(),
-        Person(GoalCommand::Resume),
-        "resumed",
-    );
-    check(
-        &given,
-        raise(0),
-        "denied: the raise is not valid: it must raise at least one limit",
-    );
-    let turns = Person(GoalCommand::RaiseBudget(Raise {
-        turns: 20_000,
-        ..Raise::default()
-    }));
-    let too_many = "denied: the raise is not valid: the turn budget must stay at or below 20000";
-    check(&given, turns, too_many);
-}
-
-#[test]
 fn a_person_stops_a_running_effect() {
     let given = [ready(contract()), vec![Begins]].concat();
     check(
@@ -609,16 +441,4 @@ fn nothing_done_and_nothing_checked_is_not_done() {
     let goal = state.unwrap();
     assert_eq!(goal.last_verdict, Some(TurnVerdict::NothingDone));
     assert_eq!((goal.status, goal.turn), (GoalStatus::Active, 2));
-}
-
-#[test]
-fn a_limit_that_there_is_not_cannot_be_raised() {
-    let mut without = contract();
-    without.budget.tokens = None;
-    let raise = Person(GoalCommand::RaiseBudget(Raise {
-        tokens: 5,
-        ..Raise::default()
-    }));
-    let denied = "denied: the goal has no token limit to raise";
-    check(&ready(without), raise, denied);
 }
