@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(
             at(1_000, 9_000),
             ConditionState::Met,
-            "nobody looked for a while"
+            "nobody checked it for a while"
         );
         let far = ConditionState::NotYet {
             again_ms: LOOK_AGAIN_MS_MAX,

@@ -47,7 +47,7 @@ fn refused(error: &AdvanceError, step: &Advancing) -> EffectRefusal {
     let (branch, to) = (step.target, &step.to);
     let hint = match error {
         AdvanceError::NotOnBase { .. } => Some(format!(
-            "what was proved was made on another history of {branch}: plan it anew."
+            "what was proved was made on another history of {branch}: plan it again."
         )),
         AdvanceError::CheckedOut { checkouts, .. } => {
             let path = checkouts.first().map(|path| path.display().to_string());

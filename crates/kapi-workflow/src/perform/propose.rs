@@ -171,7 +171,7 @@ fn commit(
     if workspace.origin != WorkspaceOrigin::Adopted {
         return Err(Failure {
             message: "record what an agent proposed: its worktree was gone".to_owned(),
-            hint: Some("it was made again as the turn began; resume to go on.".to_owned()),
+            hint: Some("it was made again when the turn began; resume to continue.".to_owned()),
         });
     }
     let plan = CandidatePlan {

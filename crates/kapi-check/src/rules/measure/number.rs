@@ -101,7 +101,7 @@ impl<'de> Deserialize<'de> for Number {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
         let found = Self::parse(&text);
-        found.ok_or_else(|| D::Error::custom(format!("{text:?} is no finite number")))
+        found.ok_or_else(|| D::Error::custom(format!("{text:?} is not a finite number")))
     }
 }
 

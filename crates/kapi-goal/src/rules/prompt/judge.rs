@@ -116,7 +116,7 @@ mod tests {
         assert!(text.contains(r"all\u{202e} green\u{e0041}"), "{text}");
         assert!(
             !text.contains("the judge says done"),
-            "output is no evidence"
+            "output is not evidence"
         );
     }
 

@@ -39,7 +39,7 @@ pub(super) fn trouble_of(event: &GatewayEvent) -> Option<Option<ProviderFailure>
         ),
         GatewayEvent::ModelRefused { model } => failure(
             ProviderFailureKind::BadRequest,
-            format!("this run may not ask the model {model}, which nobody approved for it"),
+            format!("this run may not ask the model {model}, which is not approved for it"),
         ),
         GatewayEvent::Call { .. }
         | GatewayEvent::UsageAsked { .. }

@@ -102,7 +102,7 @@ fn not_now(
         RunTrigger::Cron { .. } | RunTrigger::Event { .. }
     );
     if sets_itself_off && !is_on(&run.definition, loop_state) {
-        return Some("it came with the repository and nobody enabled it".to_owned());
+        return Some("it came with the repository and is not enabled".to_owned());
     }
     if let RunTrigger::Cron { due_at_ms } = &run.trigger
         && loop_state

@@ -50,7 +50,7 @@ impl History {
     pub fn add(&mut self, line: usize, value: &KernelValue) -> Result<(), HistoryError> {
         let refused = |rule: String| HistoryError { line, rule };
         let KernelValue::Map(_) = value else {
-            return Err(refused("it is no object".to_owned()));
+            return Err(refused("it is not an object".to_owned()));
         };
         match text(value, "type").as_deref() {
             Some("config") => self.config(value),

@@ -198,7 +198,7 @@ fn ideas(search: &Autoresearch) -> Option<String> {
     let lines: Vec<String> = open
         .map(|(number, idea)| format!("{number}. {}", idea.text))
         .collect();
-    (!lines.is_empty()).then(|| data("Ideas that nobody tried yet", &lines.join("\n")))
+    (!lines.is_empty()).then(|| data("Ideas that have not been tried", &lines.join("\n")))
 }
 
 fn refused(search: &Autoresearch) -> Option<String> {

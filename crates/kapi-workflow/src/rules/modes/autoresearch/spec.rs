@@ -19,7 +19,7 @@ pub(crate) static SPEC: ModeSpec = ModeSpec {
     mode: Mode::Autoresearch,
     noun: "search",
     asks: "ask something of a search",
-    goes_on: "go on with the search",
+    goes_on: "continue the search",
     phases: &[&CONTRACT, &RUN, &FINALIZE],
     roles: &[
         AutoresearchRole::Drafter.spec(),

@@ -234,7 +234,7 @@ fn failed_tools(state: &Integrate) -> Option<String> {
             )
         })
         .collect();
-    let title = "Tools that should have written files anew";
+    let title = "Tools that should have rewritten files";
     (!texts.is_empty()).then(|| data(title, &texts.join("\n\n")))
 }
 

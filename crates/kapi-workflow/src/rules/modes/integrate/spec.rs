@@ -22,7 +22,7 @@ pub(crate) static SPEC: ModeSpec = ModeSpec {
     mode: Mode::Integrate,
     noun: "integration",
     asks: "ask something of an integration",
-    goes_on: "go on with the integration",
+    goes_on: "continue the integration",
     phases: &[&INSPECT, &PLAN, &MERGE, &VERIFY, &REVIEW, &CONSENSUS, &LAND],
     roles: &[
         IntegrateRole::Planner.spec(),

@@ -18,7 +18,7 @@ pub(crate) static SPEC: ModeSpec = ModeSpec {
     mode: Mode::Toy,
     noun: "toy",
     asks: "ask something of a toy",
-    goes_on: "go on with the toy",
+    goes_on: "continue the toy",
     phases: &[&DESCRIBE, &CARRY],
     roles: &[&WEIGHER],
     decisions: &[APPROVE_TOY.spec()],

@@ -127,7 +127,7 @@ fn metrics(contract: &Contract) -> Vec<String> {
         if Counter::is_reserved(name) && Counter::of(name).is_none() {
             let known = Counter::ALL.map(Counter::name).join(", ");
             faults.push(format!(
-                "name a metric of Kapi's own that there is ({known}), not {name}"
+                "name one of Kapi's own metrics ({known}), not {name}"
             ));
         }
         if !names.insert(name) {
@@ -160,7 +160,7 @@ fn text(name: &str, text: &str, bytes_max: usize) -> Option<String> {
     let is_word = |c: char| c.is_ascii_alphanumeric();
     let mut words = text.split(|c: char| !is_word(c));
     let found = words.find(|word| PLACEHOLDERS.contains(word))?;
-    Some(format!("replace {found} in {name} by what it stands for"))
+    Some(format!("replace {found} in {name} with its value"))
 }
 
 fn range(name: &str, value: u32, most: u32) -> Option<String> {

@@ -47,7 +47,7 @@ pub(in crate::rules::modes::integrate) fn text(
             list(&rules(state, plan))
         ),
         format!("## The result is verified by\n\n{}", list(&verify)),
-        "A command that already fails on `dev`, and that no source is meant to fix, counts against nobody.".to_owned(),
+        "A command that already fails on `dev`, and that no source is meant to fix, does not count against a source.".to_owned(),
         format!("## What is allowed\n\n{}", list(&leave(state))),
     ];
     let steps = plan

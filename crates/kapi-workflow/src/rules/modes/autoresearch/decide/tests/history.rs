@@ -70,7 +70,7 @@ fn a_ledger_that_is_not_understood_is_refused_with_its_line() {
             r#"{"metric":1}"#,
             "line 7: it has neither a type nor the number of a run",
         ),
-        ("[1]", "line 7: it is no object"),
+        ("[1]", "line 7: it is not an object"),
         (r#"{"type":"x"}"#, "line 7: its type \"x\" is not known"),
     ] {
         let error = History::default()
