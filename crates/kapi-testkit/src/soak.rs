@@ -4,9 +4,11 @@
 //! Starts and disturbs the real program; what must hold is looked up at the end, by its commands and
 //! by git. Expects a disk of its own that is small enough to be filled.
 
-mod deeds;
+mod accepted_work;
+mod disturber;
 mod judge;
 mod machine;
+mod supervisors;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,8 +16,10 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use crate::launch_schedule::model::Generator;
-use crate::soak::deeds::{Accepted, Disturber, Supervisors};
+use crate::soak::accepted_work::AcceptedWork;
+use crate::soak::disturber::Disturber;
 use crate::soak::machine::SoakMachine;
+use crate::soak::supervisors::Supervisors;
 
 /// Between two deeds of the person, in milliseconds: the least, and what is drawn by lot.
 const PAUSE_MS: (u64, usize) = (400, 900);
@@ -92,7 +96,7 @@ fn perform(
 ) -> Result<SoakReport, Vec<String>> {
     let machine = SoakMachine::new(kapi, location).map_err(|fault| vec![fault])?;
     let mut random = Generator::new(options.seed);
-    let mut accepted = Accepted::default();
+    let mut accepted = AcceptedWork::default();
     let mut supervisors = Supervisors::default();
     let mut disturber = Disturber::new(&machine);
     let began = Instant::now();

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::soak::deeds::{Accepted, status};
+use crate::soak::accepted_work::{AcceptedWork, status};
 use crate::soak::machine::SoakMachine;
 
 /// Looks at everything; returns how what was accepted has ended.
 pub(super) fn judge(
     machine: &SoakMachine,
-    accepted: &Accepted,
+    accepted: &AcceptedWork,
 ) -> Result<BTreeMap<String, u64>, Vec<String>> {
     let mut verdict = Verdict {
         machine,

@@ -1,33 +1,18 @@
-//! What is done in a soak: work that comes in, supervisors that do it, and whatever disturbs them.
+//! The work that comes in during a soak, and going on with it at the end.
 //!
 //! Remembers what was accepted, for the judge to look for.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::Child;
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{fs, thread};
-
-use rustix::process::{Pid, Signal, kill_process};
 
 use crate::launch_schedule::model::Generator;
-use crate::soak::MemoryGrowth;
-use crate::soak::machine::{SoakMachine, put};
+use crate::soak::machine::SoakMachine;
 
-/// How often something is killed, the disk is filled and the clock jumps.
-const KILL_EVERY: Duration = Duration::from_secs(3);
-const FILL_EVERY: Duration = Duration::from_secs(31);
-const JUMP_EVERY: Duration = Duration::from_secs(19);
-/// How long the disk stays full.
-const FULL: Duration = Duration::from_secs(2);
-/// How far the clock jumps, in seconds.
-const JUMPS_S: [i64; 5] = [90, 3_600, -30, -600, 86_400];
 /// The longest that a process is waited for, and how often it is looked at.
 const PATIENCE: Duration = Duration::from_secs(300);
 const LOOK: Duration = Duration::from_millis(50);
-/// Bytes that are written at a time to fill the disk.
-const FILL_BYTES: usize = 1 << 20;
 /// How often what was cut off is gone on with at the end.
 const TRIES_MAX: u32 = 12;
 /// The exit codes of `kapi up --once` when a task failed, and of others when they are refused or find
@@ -38,7 +23,7 @@ const EXIT_NOT_FOUND: i32 = 6;
 
 /// What was accepted.
 #[derive(Debug, Default)]
-pub(super) struct Accepted {
+pub(super) struct AcceptedWork {
     n: u64,
     /// The number that each task writes down, by its id.
     pub(super) tasks: BTreeMap<String, u64>,
@@ -51,7 +36,7 @@ pub(super) struct Accepted {
     pub(super) workflows: Vec<String>,
 }
 
-impl Accepted {
+impl AcceptedWork {
     fn next(&mut self) -> u64 {
         self.n += 1;
         self.n
@@ -287,195 +272,6 @@ fn script(machine: &SoakMachine, name: &str) -> String {
     )
 }
 
-/// Two supervisors: one that is never killed, and one that is.
-#[derive(Debug, Default)]
-pub(super) struct Supervisors {
-    steady: Option<SteadySupervisor>,
-    killed: Option<Child>,
-    n_started: u64,
-    longest: Option<MemoryGrowth>,
-}
-
-#[derive(Debug)]
-struct SteadySupervisor {
-    child: Child,
-    began: Instant,
-    memory_kib: Vec<u64>,
-}
-
-impl Supervisors {
-    /// Starts what is not there, and looks at the memory of the one that stays.
-    pub(super) fn keep(&mut self, machine: &SoakMachine) -> Result<(), Vec<String>> {
-        let has_ended = |child: &mut Child| child.try_wait().is_ok_and(|ended| ended.is_some());
-        if self
-            .steady
-            .as_mut()
-            .is_some_and(|it| has_ended(&mut it.child))
-        {
-            self.note_memory();
-            self.steady = None;
-        }
-        if self.killed.as_mut().is_some_and(has_ended) {
-            self.killed = None;
-        }
-        let mut start = || {
-            self.n_started += 1;
-            machine
-                .start(&["up", "--tasks", "2"])
-                .map_err(|why| vec![why])
-        };
-        if self.steady.is_none() {
-            self.steady = Some(SteadySupervisor {
-                child: start()?,
-                began: Instant::now(),
-                memory_kib: Vec::new(),
-            });
-        }
-        if self.killed.is_none() {
-            self.killed = Some(start()?);
-        }
-        if let Some(steady) = &mut self.steady {
-            steady.memory_kib.extend(memory_kib(steady.child.id()));
-        }
-        Ok(())
-    }
-
-    fn note_memory(&mut self) {
-        let Some(steady) = &self.steady else {
-            return;
-        };
-        let third = steady.memory_kib.len() / 3;
-        let (Some(first), Some(last)) = (
-            steady.memory_kib.get(..third),
-            steady.memory_kib.get(steady.memory_kib.len() - third..),
-        ) else {
-            return;
-        };
-        let growth = MemoryGrowth {
-            early: median(first),
-            late: median(last),
-            seconds: steady.began.elapsed().as_secs(),
-        };
-        if self
-            .longest
-            .is_none_or(|longest| longest.seconds < growth.seconds)
-        {
-            self.longest = Some(growth);
-        }
-    }
-
-    fn spares(&self, pid: u32) -> bool {
-        self.steady.as_ref().is_some_and(|it| it.child.id() == pid)
-    }
-
-    pub(super) fn counts(&self) -> Vec<(&'static str, u64)> {
-        vec![("supervisors started", self.n_started)]
-    }
-
-    /// Asks both to stop, and returns how the memory of the one that lived longest grew.
-    pub(super) fn end(&mut self) -> Option<MemoryGrowth> {
-        self.note_memory();
-        let children = self.steady.as_mut().map(|it| &mut it.child).into_iter();
-        for child in children.chain(self.killed.as_mut()) {
-            signal(child.id(), Signal::INT);
-            drop(child.wait());
-        }
-        self.longest
-    }
-}
-
-/// Kills processes, fills the disk and has the clock jump.
-#[derive(Debug)]
-pub(super) struct Disturber<'a> {
-    machine: &'a SoakMachine,
-    last_kill: Instant,
-    last_fill: Instant,
-    last_jump: Instant,
-    shift_ms: i64,
-    counts: BTreeMap<&'static str, u64>,
-}
-
-impl<'a> Disturber<'a> {
-    pub(super) fn new(machine: &'a SoakMachine) -> Self {
-        let now = Instant::now();
-        Self {
-            machine,
-            last_kill: now,
-            last_fill: now,
-            last_jump: now,
-            shift_ms: 0,
-            counts: BTreeMap::new(),
-        }
-    }
-
-    /// Does what is due.
-    pub(super) fn disturb(
-        &mut self,
-        random: &mut Generator,
-        supervisors: &Supervisors,
-        steps: &mut Vec<String>,
-    ) -> Result<(), Vec<String>> {
-        if self.last_kill.elapsed() > KILL_EVERY {
-            self.last_kill = Instant::now();
-            let mut victims = self.machine.processes();
-            victims.retain(|(pid, _)| !supervisors.spares(*pid));
-            if let Some((pid, words)) = victims.get(random.below(victims.len())) {
-                signal(*pid, Signal::KILL);
-                *self.counts.entry("killed").or_default() += 1;
-                steps.push(format!("killed {pid} {words}"));
-            }
-        }
-        if self.last_fill.elapsed() > FILL_EVERY {
-            self.last_fill = Instant::now();
-            self.fill();
-            steps.push("the disk was full".to_owned());
-        }
-        if self.last_jump.elapsed() > JUMP_EVERY {
-            self.last_jump = Instant::now();
-            let jump_s = JUMPS_S.get(random.below(JUMPS_S.len())).copied();
-            self.shift_ms += jump_s.unwrap_or_default() * 1_000;
-            self.shift().map_err(|why| vec![why])?;
-            *self.counts.entry("clock jumped").or_default() += 1;
-            steps.push(format!("the clock is off by {} ms", self.shift_ms));
-        }
-        Ok(())
-    }
-
-    fn shift(&self) -> Result<(), String> {
-        let file = self.machine.clock();
-        let next = file.with_extension("next");
-        put(&next, &format!("{:+}", self.shift_ms))?;
-        fs::rename(&next, &file).map_err(|error| format!("set the clock: {error}"))
-    }
-
-    /// Takes all that is left of the disk for a while.
-    fn fill(&mut self) {
-        let path = self.filler();
-        let block = vec![1; FILL_BYTES];
-        if let Ok(mut file) = fs::File::create(&path) {
-            while file.write_all(&block).is_ok() {}
-            while file.write_all(&block[..1]).is_ok() {}
-        }
-        thread::sleep(FULL);
-        drop(fs::remove_file(&path));
-        *self.counts.entry("disk filled").or_default() += 1;
-    }
-
-    fn filler(&self) -> PathBuf {
-        self.machine.root().join("filler")
-    }
-
-    /// Leaves the machine alone.
-    pub(super) fn end(&self) -> Result<(), Vec<String>> {
-        drop(fs::remove_file(self.filler()));
-        self.shift().map_err(|why| vec![why])
-    }
-
-    pub(super) fn counts(&self) -> Vec<(&'static str, u64)> {
-        self.counts.iter().map(|(what, n)| (*what, *n)).collect()
-    }
-}
-
 /// Waits until a process has ended; one that takes too long is killed.
 fn await_end(child: &mut Child) -> bool {
     let began = Instant::now();
@@ -488,25 +284,4 @@ fn await_end(child: &mut Child) -> bool {
     drop(child.kill());
     drop(child.wait());
     false
-}
-
-fn signal(pid: u32, signal: Signal) {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    if let Some(pid) = pid {
-        // It may have ended meanwhile.
-        kill_process(pid, signal).ok();
-    }
-}
-
-/// Returns the memory that a process holds.
-fn memory_kib(pid: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
-    line.split_whitespace().nth(1)?.parse().ok()
-}
-
-fn median(values: &[u64]) -> u64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable();
-    sorted.get(sorted.len() / 2).copied().unwrap_or_default()
 }
