@@ -110,6 +110,10 @@ pub enum WorkState {
 }
 
 /// The branch of a sandbox.
+#[expect(
+    clippy::manual_non_exhaustive,
+    reason = "its field without a value is one that earlier versions wrote"
+)]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BranchRecord {
