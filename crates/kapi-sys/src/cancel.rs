@@ -45,12 +45,10 @@ pub fn ended_when<T>(
         let (alive, ended) = mpsc::channel::<()>();
         scope.spawn(move || {
             let is_under_way = || ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout);
-            while !is_to_end() {
-                if !is_under_way() {
-                    return;
-                }
+            while !is_to_end() && is_under_way() {}
+            if is_to_end() {
+                own.raise();
             }
-            own.raise();
         });
         let value = work();
         drop(alive);

@@ -30,9 +30,8 @@ pub fn strays(
         let free = select::free(profiles, one, &all);
         free.iter().any(|profile| select::is_inner(profile, one))
     });
-    let paths = |one: &&Directory| one.path.clone();
-    let cargo: Vec<String> = cargo.map(|one| paths(one)).collect();
-    let node: Vec<String> = node.map(|one| paths(one)).collect();
+    let cargo: Vec<String> = cargo.map(|one| one.path.clone()).collect();
+    let node: Vec<String> = node.map(|one| one.path.clone()).collect();
     let told = [
         (
             cargo,
