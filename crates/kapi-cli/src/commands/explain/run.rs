@@ -15,9 +15,10 @@ use crate::config::grant::{LEVEL_DEFAULT, NETWORK_DEFAULT};
 use crate::config::source::ValueSource;
 use crate::config::{AT_MOST, Config};
 use crate::context::Context;
+use crate::contract::agent_name::kind;
 use crate::contract::flags::Args;
 use crate::contract::judge::{is_model, usable};
-use crate::contract::{agent_name, models};
+use crate::contract::models;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::profile::flags;
@@ -41,9 +42,7 @@ pub(crate) fn explain(context: &Context, args: &Args) -> Result<Exit, Error> {
         .agent
         .as_ref()
         .map_or_else(|| origin("goal.agent"), |_| ValueSource::Flag("--agent"));
-    let kind = agent
-        .map(|reference| agent_name::kind(reference))
-        .transpose()?;
+    let kind = agent.map(|reference| kind(reference)).transpose()?;
     let name = agent.map_or("none: name one with `--agent`", String::as_str);
     rows.add("agent", name, &agent_source);
     let judge = default_judge(context, &config, kind.as_ref(), level);
