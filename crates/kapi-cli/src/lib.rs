@@ -141,7 +141,7 @@ fn run_typed<'a>(
 fn run_flags<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Box<flags::Args>, Error> {
     match parsed(["kapi", "run"].into_iter().chain(words))? {
         Command::Run(args) => Ok(args),
-        _ => Err(Error::usage("these are no options of `kapi run`")),
+        _ => Err(Error::usage("these are not options of `kapi run`")),
     }
 }
 

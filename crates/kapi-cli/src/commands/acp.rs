@@ -167,7 +167,7 @@ impl<'a> EditorDesk<'a> {
         let invalid = |text: &str| RequestError::new(message::INVALID_PARAMS, text.to_owned());
         let cwd = params.get("cwd").and_then(Value::as_str).map(PathBuf::from);
         let cwd = cwd.filter(|cwd| cwd.is_absolute() && cwd.is_dir());
-        let cwd = cwd.ok_or_else(|| invalid("`cwd` is no absolute path of a directory"))?;
+        let cwd = cwd.ok_or_else(|| invalid("`cwd` is not the absolute path of a directory"))?;
         if self.sessions.len() >= SESSIONS_MAX {
             return Err(invalid(
                 "there are 64 sessions already; start `kapi acp` again",

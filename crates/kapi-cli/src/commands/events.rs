@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// Keep printing what happens until you interrupt it
     #[arg(short, long)]
     follow: bool,
-    /// Continue after the last event that FILE remembers, and remember the new end there
+    /// Continue after the last event recorded in FILE, and record the new end there
     #[arg(long, value_name = "FILE")]
     cursor: Option<PathBuf>,
 }

@@ -29,13 +29,13 @@ pub(crate) struct Args {
 enum GateVerb {
     /// Hold sessions in this checkout until the task is proved
     Set(SetArgs),
-    /// Show where the gate stands
+    /// Show the gate's status
     Status(StatusArgs),
     /// Run the checks now
     Check,
-    /// Let go until you resume
+    /// Release sessions until you resume
     Pause,
-    /// Hold again
+    /// Hold sessions again
     Resume,
     /// Remove the gate
     Off,
@@ -44,7 +44,7 @@ enum GateVerb {
 /// Options of `kapi gate set`.
 #[derive(Debug, clap::Args)]
 struct SetArgs {
-    /// What is to be done
+    /// The task
     #[arg(value_name = "TASK")]
     task: String,
     /// Command that must pass (repeatable) [default: the project's own tests]
@@ -53,7 +53,7 @@ struct SetArgs {
     /// Files that must not change (repeatable)
     #[arg(long, value_name = "GLOB")]
     protect: Vec<String>,
-    /// Command that you are asked about first (repeatable)
+    /// Command prefix that needs your approval first (repeatable)
     #[arg(long, value_name = "CMD")]
     ask_before: Vec<String>,
     #[arg(help = help::with_default("Model or agent that judges what passes", JUDGE_DEFAULT), long, value_name = "JUDGE")]
@@ -67,7 +67,7 @@ struct SetArgs {
 /// Options of `kapi gate status`.
 #[derive(Debug, clap::Args)]
 struct StatusArgs {
-    /// Print one line, or nothing where there is no gate
+    /// Print one line, or nothing if there is no gate
     #[arg(long)]
     line: bool,
 }

@@ -244,7 +244,7 @@ fn refuse_open(args: &Args, config: &Config, proposed: &InitAnswers) -> Result<(
         open.join(", ")
     ))
     .with_hint(format!(
-        "say all of it: `{}`; or accept what Kapi proposes: `{}`.",
+        "answer everything with options: `{}`; or accept what Kapi proposes: `{}`.",
         command_line::with(&options),
         command_line::with(&["--yes"])
     )))

@@ -120,7 +120,7 @@ fn goal(context: &Context, id: &GoalId, args: &Args) -> Result<Exit, Error> {
         let mut lines = vec![format!("Goal {} is {}.", goal.id, goal.status)];
         if goal.contract.is_session() {
             lines.push(format!(
-                "It goes on in its session of {}.",
+                "It continues in its {} session.",
                 goal.contract.agent
             ));
         }

@@ -80,7 +80,7 @@ impl<'a> GatedCheckout<'a> {
         };
         let unreadable = |error: &dyn std::fmt::Display| {
             Error::usage(format!("{}: {error}", path.display()))
-                .with_hint("take the gate away with `kapi gate off`; then set it anew.")
+                .with_hint("remove the gate with `kapi gate off`, then set it again.")
         };
         let record: GateRecord =
             serde_json::from_slice(&bytes).map_err(|error| unreadable(&error))?;

@@ -33,7 +33,7 @@ const PERSONS_COMMANDS: [&str; 5] = [
     "kapi budget",
 ];
 /// How a person lets go when the gate itself is broken.
-const WAY_OUT: &str = "The user can let go with /kapi:off or `kapi gate off`.";
+const WAY_OUT: &str = "The user can release it with /kapi:off or `kapi gate off`.";
 
 /// Answers one payload from standard input.
 pub(crate) fn enter(agent: &str) -> i32 {

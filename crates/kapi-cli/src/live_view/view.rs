@@ -210,7 +210,7 @@ fn foot(state: &ViewState, canvas: Canvas) -> Vec<Line<'static>> {
         Prompt::Question { text } => (Some(text.clone()), vec![("y", "yes"), ("n", "no")]),
         Prompt::Leaving => (
             Some(
-                "Leave this view? The work goes on, and its progress is printed as lines."
+                "Leave this view? The work continues, and its progress is printed as lines."
                     .to_owned(),
             ),
             vec![("q", "leave"), ("Esc", "stay")],

@@ -419,7 +419,7 @@ fn everything_that_is_not_fit_is_refused_at_once_with_what_helps() {
     for part in [
         "002-write-beta was moved",
         "git update-ref refs/heads/",
-        "004-build is not completed (active); `kapi ralph resume 004` goes on",
+        "004-build is not completed (active); `kapi ralph resume 004` continues",
         "makes nothing to integrate",
     ] {
         assert!(refused.stderr.contains(part), "{part}\n{}", refused.stderr);

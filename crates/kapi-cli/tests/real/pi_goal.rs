@@ -382,7 +382,7 @@ pub(crate) fn without_its_child(version: PiVersion) {
     assert!(rig.told("No tool runs"));
     assert_eq!(rig.env.read("answer.txt"), "wrong\n");
     host.command("/until-done resume");
-    host.reported("goes on");
+    host.reported("continues");
     rig.open_gate();
     host.reported("is done");
     assert_eq!(rig.env.read("answer.txt"), "42\n");
@@ -433,7 +433,7 @@ pub(crate) fn theirs_and_compacted(version: PiVersion) {
         line["type"] == "response" && line["command"] == "prompt"
     });
     rig.open_gate();
-    host.reported("/until-done resume lets it go on");
+    host.reported("/until-done resume continues it");
     assert_eq!(rig.verdicts(), ["unfinished", "person_spoke"]);
     host.command("/until-done status");
     host.reported("001-make-answer-right active");

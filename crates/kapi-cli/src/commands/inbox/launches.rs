@@ -48,7 +48,7 @@ fn item(standing: &LaunchStanding, history: &LaunchHistory) -> Option<ItemConten
         LaunchNeed::Stopped => (
             "launch_stopped",
             "the process that launched it was killed".to_owned(),
-            "its agent is given its task again, in the workspace as it is",
+            "its agent gets its task again, in the workspace as it stands",
             resumable.map(|_| resume()),
         ),
         LaunchNeed::Failed => (

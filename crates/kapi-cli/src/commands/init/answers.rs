@@ -66,7 +66,7 @@ impl InitLimits {
             } else if let Some(turns) = part.strip_suffix("turns") {
                 let turns = turns.trim().parse().ok().filter(|turns| *turns > 0);
                 limits.turns =
-                    Some(turns.ok_or_else(|| format!("{part:?} is no number of turns"))?);
+                    Some(turns.ok_or_else(|| format!("{part:?} is not a number of turns"))?);
             } else {
                 limits.wall = Some(duration(part)?);
             }
@@ -84,7 +84,7 @@ pub(super) fn duration(text: &str) -> Result<String, String> {
 pub(super) fn usd(text: &str) -> Result<f64, String> {
     amount::parse_usd_micros(text)?;
     text.parse()
-        .map_err(|_| format!("{text:?} is no amount of US dollars"))
+        .map_err(|_| format!("{text:?} is not an amount of US dollars"))
 }
 
 /// Asks for what is open.
@@ -101,7 +101,7 @@ pub(super) fn asked(
             let is_known = names.contains(&text);
             is_known
                 .then(|| text.to_owned())
-                .ok_or_else(|| format!("{text:?} is none of {}", names.join(", ")))
+                .ok_or_else(|| format!("{text:?} is not one of {}", names.join(", ")))
         })?);
     }
     let agent = answers.agent().to_owned();

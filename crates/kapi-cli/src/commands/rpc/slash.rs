@@ -125,7 +125,10 @@ fn pause(host: &Host<'_>) -> Result<PersonReply, Error> {
     let goal = attached.submit(host.context, &GoalCommand::Interrupt)?;
     Ok(about(
         &goal,
-        &format!("Goal {} is paused. Go on with /until-done resume.", goal.id),
+        &format!(
+            "Goal {} is paused. Continue with /until-done resume.",
+            goal.id
+        ),
     ))
 }
 
@@ -144,7 +147,7 @@ fn resume(host: &Host<'_>) -> Result<PersonReply, Error> {
             }
             let (title, message) = (
                 format!("Goal {} is done. Reopen it?", goal.id),
-                "Its result is not accepted, and it has to be proved anew.".to_owned(),
+                "Its result is not accepted; it has to be proved again.".to_owned(),
             );
             let dialog = host.ask(PendingDialog::Reopen, dialog::confirm(title, message));
             return Ok(PersonReply {
@@ -161,7 +164,7 @@ fn resume(host: &Host<'_>) -> Result<PersonReply, Error> {
         | GoalStatus::Impossible
         | GoalStatus::Cancelled => {}
     }
-    let mut text = format!("Goal {} goes on.", goal.id);
+    let mut text = format!("Goal {} continues.", goal.id);
     if let Some(turns) = resume::turns_anew(&goal) {
         let added = turns - goal.budget.turns;
         attached.submit(
@@ -169,7 +172,7 @@ fn resume(host: &Host<'_>) -> Result<PersonReply, Error> {
             &GoalCommand::Person(PersonCommand::SetTurns { turns }),
         )?;
         let added = counted(added, "turn");
-        text = format!("Goal {} goes on, with {added} more.", goal.id);
+        text = format!("Goal {} continues, with {added} more.", goal.id);
     }
     if !goal.is_driven() {
         goal = attached.submit(host.context, &GoalCommand::Resume)?;

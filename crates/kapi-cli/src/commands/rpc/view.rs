@@ -192,13 +192,13 @@ pub(super) fn rest(goal: &Goal, files: &CheckoutFiles) -> (String, ReplyLevel) {
             ReplyLevel::Warning,
         ),
         GoalStatus::Active => (
-            format!("Goal {id} waits for you: /until-done resume lets it go on."),
+            format!("Goal {id} waits for you: /until-done resume continues it."),
             ReplyLevel::Info,
         ),
         GoalStatus::Waiting => (format!("Goal {id} waits{reason}."), ReplyLevel::Info),
         GoalStatus::Paused | GoalStatus::Blocked | GoalStatus::Stalled => (
             format!(
-                "Goal {id} is {}{reason}.\nGo on with /until-done resume, or end it with /until-done \
+                "Goal {id} is {}{reason}.\nContinue with /until-done resume, or end it with /until-done \
                  cancel.",
                 goal.status
             ),

@@ -94,7 +94,7 @@ fn trust(context: &Context, file: &Path, is_sure: bool) -> Result<Exit, Error> {
         if context.ui.confirm(&question) != Some(true) {
             let text = format!("{} is not trusted", file.display());
             return Err(Error::new(Exit::Denied, text)
-                .with_hint("read it, then add `--yes` where nobody can be asked."));
+                .with_hint("read it, then add `--yes` if nobody is there to answer."));
         }
     }
     trusted::add(&context.home, &content.hash, file)?;
@@ -104,10 +104,9 @@ fn trust(context: &Context, file: &Path, is_sure: bool) -> Result<Exit, Error> {
             file: file.display().to_string(),
             sha256: content.hash,
         }),
-        Format::Human => context.ui.line(&format!(
-            "{} is trusted as it is now; after any change it is not.",
-            file.display()
-        )),
+        Format::Human => context
+            .ui
+            .line(&format!("{} is trusted until it changes.", file.display())),
     }
     Ok(Exit::Success)
 }

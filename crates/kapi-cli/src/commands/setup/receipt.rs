@@ -98,7 +98,7 @@ pub(super) fn read(context: &Context, client: &str) -> Result<Option<SetupReceip
     };
     serde_json::from_slice(&bytes).map(Some).map_err(|error| {
         Error::usage(format!("{}: {error}", path.display())).with_hint(
-            "it says what `kapi setup` put where. Remove it, and take the entries out by hand.",
+            "it records what `kapi setup` wrote. Remove it, and remove the entries by hand.",
         )
     })
 }

@@ -25,7 +25,7 @@ pub(crate) struct Args {
     /// Workflow
     #[arg(value_name = "WORKFLOW")]
     reference: String,
-    /// Words of a purpose that begins with `approve`, to say how it is meant
+    /// More words: a purpose that begins with `approve`
     #[arg(hide = true)]
     more: Vec<String>,
     /// Approve whatever is shown; the log records this

@@ -28,7 +28,7 @@ pub(crate) struct Args {
     /// Workflow, or the interview it came from
     #[arg(value_name = "WORKFLOW")]
     reference: String,
-    /// Words of a purpose that begins with `resume`, to say how it is meant
+    /// More words: a purpose that begins with `resume`
     #[arg(hide = true)]
     more: Vec<String>,
     /// Request a change to the document awaiting approval

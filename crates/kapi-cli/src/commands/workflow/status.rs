@@ -15,7 +15,7 @@ use crate::workflow::{listing, purpose, session};
 /// Options of `kapi <mode> status`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Words of a purpose that begins with `status`, to say how it is meant
+    /// More words: a purpose that begins with `status`
     #[arg(hide = true)]
     more: Vec<String>,
 }

@@ -274,7 +274,7 @@ fn incomplete() -> Error {
 
 /// What is held back stands in the contract that a person approves, so there has to be one.
 fn not_drafted(dir: &Path) -> Error {
-    Error::usage("there is no contract yet that the held-back inputs could stand in").with_hint(
+    Error::usage("there is no contract yet to add held-back inputs to").with_hint(
         format!(
             "give --metric, --benchmark and --scope, too; or start without --held-back, and once the agent has \
              drafted the contract, type `kapi autoresearch resume N --held-back {} --no-drive` before you \

@@ -145,7 +145,7 @@ fn meant(context: &Context, project: &Project<'_>, token: &str) -> Result<Readin
             key.id, key.mode
         ))),
         Meaning::Task(_) | Meaning::Launch(_) => Ok(Reading::Unfit(format!(
-            "{token} is no workflow and no goal, and nothing proved it"
+            "{token} is neither a workflow nor a goal, and nothing proved it"
         ))),
     }
 }
@@ -164,7 +164,7 @@ fn of_workflow(project: &Project<'_>, key: &WorkflowKey) -> Reading {
         let next = if workflow.status.is_terminal() {
             format!("`kapi show {id}` says more")
         } else {
-            format!("`kapi {mode} resume {:03}` goes on", id.index())
+            format!("`kapi {mode} resume {:03}` continues", id.index())
         };
         return Reading::Unfit(format!("{id} {why}; {next}"));
     }

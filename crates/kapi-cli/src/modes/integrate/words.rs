@@ -230,7 +230,7 @@ fn planned(event: &IntegrateEvent) -> Option<String> {
         ))
     } else if let IntegrateEvent::PlanReopened { reason } = event {
         let why = reason.as_deref().unwrap_or("as things are now");
-        Some(format!("it is planned anew: {}", first_line(why)))
+        Some(format!("it is planned again: {}", first_line(why)))
     } else if let IntegrateEvent::BranchPrepared {
         branch, worktree, ..
     } = event
@@ -239,7 +239,7 @@ fn planned(event: &IntegrateEvent) -> Option<String> {
     } else if let IntegrateEvent::BaselineRecorded { report } = event {
         let passing = report.runs.iter().filter(|run| run.passed()).count();
         let all = counted(report.runs.len(), "command");
-        Some(format!("{passing} of {all} passed on dev as it is"))
+        Some(format!("{passing} of {all} passed on dev before the merge"))
     } else {
         None
     }

@@ -48,7 +48,7 @@ pub(crate) fn patch(text: &str, is_cut: bool, name: &str) -> Markup {
             }
         }
         @if is_cut || kept.len() < text.len() {
-            p.note { "The patch goes on; git has all of it." }
+            p.note { "The patch continues; git has all of it." }
         }
     }
 }

@@ -47,7 +47,7 @@ pub(super) fn html(source: &PageSource<'_>, own: ModePage) -> String {
                 footer {
                     p {
                         "Made by kapi " (env!("CARGO_PKG_VERSION")) " on " (time(source.at_ms))
-                        " from the workflow's own log. It does not change when the workflow goes on."
+                        " from the workflow's own log. It does not change when the workflow continues."
                     }
                 }
             }
