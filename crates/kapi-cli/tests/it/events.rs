@@ -65,8 +65,11 @@ fn goals_workflows_tasks_and_launches_are_one_stream_in_order() {
         kinds("kernel").contains(&"submitted".to_owned()),
         "{all:#?}"
     );
-    assert_eq!(kinds("launch/7"), ["launched", "run_recorded", "ended"]);
-    let ended = &of(&all, "launch/7")[2]["data"]["sandbox"];
+    assert_eq!(
+        kinds("launch/7"),
+        ["launched", "run_recorded", "agent_ended", "ended"]
+    );
+    let ended = &of(&all, "launch/7")[3]["data"]["sandbox"];
     assert_eq!(
         (&ended["state"], &ended["exit_code"]),
         (&"finished".into(), &0.into())
