@@ -123,7 +123,8 @@ impl<'a> TakenSlots<'a> {
 
     /// Returns what keeps a pending task.
     fn keeps(&self, task: &KernelTask, capacity: &Capacity, now_ms: i64) -> Option<Waits> {
-        if task.not_before_ms > now_ms {
+        // The clock may have been set back since it was asked for: that time has come.
+        if task.not_before_ms > now_ms.max(task.submitted_at_ms) {
             let at_ms = task.not_before_ms;
             return Some(Waits::Until { at_ms });
         }

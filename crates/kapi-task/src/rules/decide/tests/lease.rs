@@ -125,6 +125,14 @@ fn a_gone_holder_loses_what_it_holds_and_nobody_else_does() {
 }
 
 #[test]
+fn a_task_that_waits_for_nothing_is_claimed_when_the_clock_is_set_back() {
+    let mut test_kernel = TestKernel::new();
+    test_kernel.submit(plain());
+    test_kernel.now_ms -= 600_000;
+    assert!(test_kernel.claim("worker 1").is_some());
+}
+
+#[test]
 fn a_task_that_takes_its_workers_with_it_fails_in_the_end() {
     let mut test_kernel = TestKernel::new();
     let task = test_kernel.submit(plain());
