@@ -20,7 +20,7 @@ use super::error::LaunchError;
 use super::event::LaunchHistory;
 use super::finish::{SandboxWork, change_word, changed};
 use super::paths::SandboxPaths;
-use super::record::{LaunchState, WorkState};
+use super::record::{LaunchState, SandboxRecord, WorkState};
 use super::run::{LaunchResult, conclude, list};
 use super::{ended, log, prepare, progress};
 
@@ -83,10 +83,17 @@ pub fn adopt(
     Ok(Some(launched))
 }
 
-/// Tells whether the agent of a launch has ended well, and nobody has what came of it on record.
+/// Tells whether the agent of a launch has ended well, and nobody has what came of it on record. Work
+/// that could not be committed is done again.
 #[must_use]
 pub fn is_unsettled(location: &SandboxPaths) -> bool {
-    let is_finished = |history: LaunchHistory| history.finished_agent().is_some();
+    let is_finished = |history: LaunchHistory| {
+        let is_lacking = |sandbox: &SandboxRecord| {
+            let is_pending = sandbox.work == WorkState::Pending && sandbox.branch.is_some();
+            is_pending && sandbox.state == LaunchState::Finished
+        };
+        history.finished_agent().is_some() && !history.sandbox.as_ref().is_some_and(is_lacking)
+    };
     ended::is_there(location) || log::at(location).history().is_ok_and(is_finished)
 }
 

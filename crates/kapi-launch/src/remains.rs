@@ -34,10 +34,20 @@ pub struct SandboxRemains {
     record: Option<SandboxRecord>,
 }
 
+/// What becomes of work that a launch came to its end with and could not commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UncommittedWork {
+    /// It stays: whoever asked for it was told where it is.
+    Stays,
+    /// It is done again, so that a commit of it is enough.
+    IsDoneAgain,
+}
+
 /// Looks at what is left of a launch that nobody goes on with; `None` when it has to stay.
 pub fn of(
     location: &SandboxPaths,
     repo: Option<&RepositorySession>,
+    uncommitted: UncommittedWork,
     now_ms: i64,
 ) -> Result<Option<SandboxRemains>, LaunchError> {
     let Some(record) = SandboxRecord::load(location)? else {
@@ -53,12 +63,13 @@ pub fn of(
     let Some(repo) = repo else {
         return Ok(None);
     };
+    let is_uncommitted = holds_work(&record, location);
     match (record.state, record.work) {
+        (LaunchState::Finished, WorkState::Pending)
+            if is_uncommitted && uncommitted == UncommittedWork::IsDoneAgain => {}
         // What its agent did was told: nothing is left but what no commit takes, or what could not
         // be committed, and both are for a person.
-        (LaunchState::Finished, WorkState::Pending) if holds_work(&record, location) => {
-            return Ok(None);
-        }
+        (LaunchState::Finished, WorkState::Pending) if is_uncommitted => return Ok(None),
         (LaunchState::Finished, _)
             if record.made == WorkspaceKind::Checkout && location.worktree().is_dir() =>
         {
@@ -68,7 +79,7 @@ pub fn of(
         (LaunchState::Running | LaunchState::Finished, _) => {}
     }
     let mut found = SandboxRemains::default();
-    if record.state == LaunchState::Running && holds_work(&record, location) {
+    if is_uncommitted {
         let ready = prepare::found(location, &record, repo)?;
         let work = SandboxWork {
             repo,

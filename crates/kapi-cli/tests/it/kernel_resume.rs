@@ -20,6 +20,11 @@ const HALF: &str = "command:if grep -q 'did not finish' \"$KAPI_PROMPT_FILE\"; t
 /// Has the worker ended by a signal at the so-and-so-manieth git process after its agent has ended;
 /// at none where that is 0. Returns the file with the number of those processes.
 fn ended_at(env: &mut Environment, n: usize, signal: &str) -> PathBuf {
+    git_call_does(env, n, &format!("kill -{signal} $PPID"))
+}
+
+/// Has a line of shell run at the so-and-so-manieth git process after the agent has ended.
+fn git_call_does(env: &mut Environment, n: usize, line: &str) -> PathBuf {
     let dir = env.root().join("git");
     let (file, program) = (dir.join("calls"), dir.join("git"));
     let path = std::env::var("PATH").unwrap();
@@ -31,7 +36,7 @@ fn ended_at(env: &mut Environment, n: usize, signal: &str) -> PathBuf {
         "#!/bin/sh\n\
          if grep -qs '\"agent_ended\"' '{state}'/*/task_*/events.jsonl || grep -qs '\"execute\"' '{log}'; then\n\
          echo \"$*\" >> '{file}'\n\
-         if [ $(wc -l < '{file}') = {n} ]; then kill -{signal} $PPID; fi\n\
+         if [ $(wc -l < '{file}') = {n} ]; then {line}; fi\n\
          fi\n\
          exec '{real}' \"$@\"\n",
         state = state.display(),
@@ -120,6 +125,25 @@ fn what_an_earlier_version_noted_of_a_finished_agent_is_adopted() {
     let once = env.kapi(&["up", "--once"]);
     assert_eq!(once.code, 0, "{once:?}");
     assert_done_once(&env, "noted by an earlier version");
+}
+
+#[test]
+fn work_that_could_not_be_committed_is_kept_when_it_is_done_again() {
+    let mut kept = 0;
+    for n in 1..=2 {
+        let mut env = Environment::new();
+        git_call_does(&mut env, n, "exit 1");
+        let args = ["task", "run", "make it right", "--json", "--agent", WORKER];
+        let retries = ["--retries", "1", "--backoff", "1s"];
+        let output = env.kapi(&[&args[..], &retries].concat());
+        assert_eq!(output.code, 0, "{n}: {output:?}");
+        assert_eq!(branches(&env), ["kapi/task_1"], "{n}");
+        assert_eq!(env.show("kapi/task_1", "answer.txt"), "42", "{n}");
+        assert_eq!(leavings(&env), Vec::<PathBuf>::new(), "{n}");
+        assert_eq!(rescues(&env).len(), agent_runs(&env) - 1, "{n}");
+        kept += rescues(&env).len();
+    }
+    assert!(kept > 0, "nothing failed to be committed");
 }
 
 #[test]

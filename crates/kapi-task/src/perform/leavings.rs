@@ -16,7 +16,7 @@ use kapi_git::rescue::batch::Retirement;
 use kapi_launch::branch::{local, refuse_checked_out};
 use kapi_launch::error::LaunchError;
 use kapi_launch::paths::{SandboxId, SandboxPaths, Sandboxes};
-use kapi_launch::remains::SandboxRemains;
+use kapi_launch::remains::{SandboxRemains, UncommittedWork};
 use kapi_launch::{adopt, remains};
 use kapi_machine::watch::Activity;
 use kapi_run::repository_session::RepositorySession;
@@ -99,6 +99,7 @@ fn cleared(
     let old = OldBranches {
         since_ms: task.submitted_at_ms,
         branches,
+        uncommitted: UncommittedWork::IsDoneAgain,
     };
     let text = match performer.clear(task.id, &locations, &old) {
         Ok(kept) => kept,
@@ -138,6 +139,8 @@ struct OldBranches<'a> {
     /// When their task was asked for: what is older is another task's.
     since_ms: i64,
     branches: &'a [String],
+    /// What becomes of work of theirs that could not be committed.
+    uncommitted: UncommittedWork,
 }
 
 impl OldBranches<'_> {
@@ -200,6 +203,7 @@ impl Performer<'_> {
             let nothing = OldBranches {
                 since_ms: 0,
                 branches: &[],
+                uncommitted: UncommittedWork::Stays,
             };
             match self.clear(id, &left, &nothing) {
                 Ok(kept) => {
@@ -249,9 +253,8 @@ impl Performer<'_> {
                 settle(location, now_ms);
                 continue;
             }
-            gone.extend(
-                remains::of(location, repo.as_ref(), now_ms)?.map(|found| (*location, found)),
-            );
+            let found = remains::of(location, repo.as_ref(), old.uncommitted, now_ms)?;
+            gone.extend(found.map(|found| (*location, found)));
         }
         let mut kept = None;
         if let Some(repo) = &repo {
