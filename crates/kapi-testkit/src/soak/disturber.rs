@@ -22,6 +22,8 @@ const JUMP_EVERY: Duration = Duration::from_secs(19);
 const FULL: Duration = Duration::from_secs(2);
 /// How far the clock jumps, in seconds.
 const JUMPS_S: [i64; 5] = [90, 3_600, -30, -600, 86_400];
+/// How much time passes at the end.
+const PASSES_MS: i64 = 600_000;
 /// Bytes that are written at a time to fill the disk.
 const FILL_BYTES: usize = 1 << 20;
 
@@ -33,6 +35,8 @@ pub(super) struct Disturber<'a> {
     last_fill: Instant,
     last_jump: Instant,
     shift_ms: i64,
+    /// The furthest that the clock was ahead.
+    farthest_ms: i64,
     counts: BTreeMap<&'static str, u64>,
 }
 
@@ -45,6 +49,7 @@ impl<'a> Disturber<'a> {
             last_fill: now,
             last_jump: now,
             shift_ms: 0,
+            farthest_ms: 0,
             counts: BTreeMap::new(),
         }
     }
@@ -75,6 +80,7 @@ impl<'a> Disturber<'a> {
             self.last_jump = Instant::now();
             let jump_s = JUMPS_S.get(random.below(JUMPS_S.len())).copied();
             self.shift_ms += jump_s.unwrap_or_default() * 1_000;
+            self.farthest_ms = self.farthest_ms.max(self.shift_ms);
             self.shift().map_err(|why| vec![why])?;
             *self.counts.entry("clock jumped").or_default() += 1;
             steps.push(format!("the clock is off by {} ms", self.shift_ms));
@@ -106,9 +112,10 @@ impl<'a> Disturber<'a> {
         self.machine.root().join("filler")
     }
 
-    /// Leaves the machine alone.
-    pub(super) fn end(&self) -> Result<(), Vec<String>> {
+    /// Leaves the machine alone, at a time that whatever waits for one has come to.
+    pub(super) fn end(&mut self) -> Result<(), Vec<String>> {
         drop(fs::remove_file(self.filler()));
+        self.shift_ms = self.farthest_ms + PASSES_MS;
         self.shift().map_err(|why| vec![why])
     }
 
