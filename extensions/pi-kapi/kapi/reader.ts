@@ -19,6 +19,8 @@ export async function read(ctx: ExtensionContext, title: string, text: string, s
 		const leave = () => done("left");
 		signal.addEventListener("abort", leave, { once: true });
 		return {
+			// On a full screen, Pi keeps the keys that page for its transcript unless it is told so.
+			capturesViewportInput: true,
 			render(width: number): string[] {
 				const lines = text.replaceAll("\t", "    ").split("\n").flatMap((line) => (line === "" ? [""] : wrapTextWithAnsi(line, width - 2)));
 				last = Math.max(0, lines.length - page());
