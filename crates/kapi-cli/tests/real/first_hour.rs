@@ -57,6 +57,9 @@ fn machine(cli: Cli) -> Machine {
         .partition(|line| line.starts_with("command"));
     let program = command[0].split('"').nth(1).unwrap();
     symlink(program, bin.join(cli.name())).unwrap();
+    if let Some(node) = &machine.node {
+        symlink(node.join("node"), bin.join("node")).unwrap();
+    }
     // The address of the vendor's stand-in is all that the person's file says.
     write(&config, format!("{table}{}\n", rest.join("\n")));
     let gh = bin.join("gh");

@@ -41,6 +41,8 @@ pub(crate) const USAGE: ReplyUsage = ReplyUsage {
 pub(crate) struct Machine {
     pub(crate) env: Environment,
     pub(crate) server: ModelServer,
+    /// The folder of the Node.js that the CLIs run on, where the machine's may be too old.
+    pub(crate) node: Option<PathBuf>,
     key: String,
     binaries: BTreeMap<Cli, PathBuf>,
 }
@@ -81,6 +83,7 @@ impl Machine {
         let machine = Self {
             env,
             server: ModelServer::start(scenario).unwrap(),
+            node: tools.path_first().map(Path::to_path_buf),
             key,
             binaries: binaries.collect(),
         };
