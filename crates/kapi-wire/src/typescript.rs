@@ -24,9 +24,7 @@ use crate::rpc::{
 use crate::session::{CandidatesView, SESSION_VERSION, SessionView, ShownView};
 use crate::workflow::WorkflowView;
 use crate::workflow::inbox::InboxView;
-use crate::workflow::modes::autoresearch::AutoresearchView;
-use crate::workflow::modes::interview::InterviewView;
-use crate::workflow::modes::ralph::RalphView;
+use crate::workflow::modes::ModeParts;
 use crate::workflow::row::WorkflowStatusView;
 
 const RENEWAL: &str = "// Made from the types of crates/kapi-wire by its tests, which say how to renew it. Do not \
@@ -75,6 +73,15 @@ impl Definitions {
         let name = T::schema_name().into_owned();
         self.0.insert(name.clone(), Value::Object(root));
         name
+    }
+
+    /// Adds what the fields of a type hold, and returns their names.
+    fn add_fields<T: JsonSchema>(&mut self) -> Vec<String> {
+        let whole = self.add::<T>();
+        let whole = self.0.remove(&whole).unwrap_or_default();
+        let fields = whole["properties"].as_object().into_iter().flatten();
+        let names = fields.map(|(_, field)| type_of(field).replace(" | null", ""));
+        names.collect()
     }
 
     /// Writes each as a type, with what it is.
@@ -183,11 +190,7 @@ fn documents() -> String {
     types.add::<ResultView>();
     types.add::<StreamLine>();
     // Those whose parts the package shows; a mode that it does not know needs none.
-    let parts = [
-        types.add::<AutoresearchView>(),
-        types.add::<InterviewView>(),
-        types.add::<RalphView>(),
-    ];
+    let parts = types.add_fields::<ModeParts>();
     let mut out = format!(
         "// What `kapi --json` and `kapi __session` print, as far as this package reads it.\n//\n{RENEWAL}"
     );

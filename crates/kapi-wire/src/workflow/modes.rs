@@ -6,6 +6,7 @@ pub mod interview;
 pub mod ralph;
 
 use kapi_workflow::rules::modes::Body;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::workflow::asked::AskedView;
@@ -15,7 +16,7 @@ use crate::workflow::modes::interview::InterviewView;
 use crate::workflow::modes::ralph::RalphView;
 
 /// The part of each mode.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ModeParts {
     /// The interview, of such a workflow.
     pub interview: Option<InterviewView>,
@@ -24,6 +25,7 @@ pub struct ModeParts {
     /// The contract and the runs, of such a workflow.
     pub autoresearch: Option<AutoresearchView>,
     /// The sources, the plan and the verdicts, of such a workflow.
+    #[schemars(skip)]
     pub integrate: Option<IntegrateView>,
 }
 
