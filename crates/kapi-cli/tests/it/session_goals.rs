@@ -67,7 +67,7 @@ fn tools_of_a_contract_that_nobody_approved_are_refused() {
         ("until_done_plan", json!({"tasks": []})),
         ("until_done_distill", json!({"prdMarkdown": "# x"})),
     ] {
-        let reply = session.tool(tool, input);
+        let reply = session.tool(tool, &input);
         assert_eq!(reply["refused"], true, "{tool}: {reply}");
     }
     session.ends();

@@ -97,7 +97,7 @@ impl Session {
     }
 
     /// Calls a tool of Kapi's as the model, after the gate let it.
-    pub(crate) fn tool(&mut self, name: &str, input: Value) -> Value {
+    pub(crate) fn tool(&mut self, name: &str, input: &Value) -> Value {
         let used = json!({"tool": name, "input": input});
         let permission = self.call("tool_call", used.clone());
         assert_eq!(permission["refused"], Value::Null, "{permission}");
@@ -134,7 +134,7 @@ impl Session {
         for (key, value) in terms.as_object().unwrap() {
             contract[key] = value.clone();
         }
-        self.tool("until_done_set", contract);
+        self.tool("until_done_set", &contract);
         self.ends();
         let dialog = self.notice("dialog");
         assert_eq!(dialog["title"], "Approve this contract and start?");
@@ -151,7 +151,7 @@ impl Session {
         assert_eq!(permission["refused"], Value::Null, "{permission}");
         work(self);
         let claim = json!({"evidence": "it printed: the answer is right"});
-        self.tool("until_done_complete", claim);
+        self.tool("until_done_complete", &claim);
         self.ends();
         self.next()
     }

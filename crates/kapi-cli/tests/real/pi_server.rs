@@ -28,9 +28,9 @@ fn machine(edition: Edition) -> Machine {
 }
 
 /// Checks that the server was asked for this by the model's name, and shown no key of anybody's.
-fn check_asked(machine: &Machine, kind: ServedAnswer) {
+fn check_asked(machine: &Machine, kind: &ServedAnswer) {
     let mut asked = machine.asked();
-    asked.retain(|request| request.answer == kind);
+    asked.retain(|request| request.answer == *kind);
     assert!(!asked.is_empty(), "{kind:?}");
     for request in &asked {
         assert_eq!(request.api, Some(Api::Chat));
@@ -44,7 +44,7 @@ fn check(edition: Edition) {
     let run = works.run(Cli::Pi, "none", &[]);
     run.assert_status("done", 0);
     assert_eq!(works.env.show(BRANCH, "answer.txt"), "42");
-    check_asked(&works, ServedAnswer::Step);
+    check_asked(&works, &ServedAnswer::Step);
 
     let judges = machine(edition);
     let agent = "command:echo 42 > answer.txt";
@@ -52,7 +52,7 @@ fn check(edition: Edition) {
     run.assert_status("done", 0);
     assert_eq!(run.result["judge"]["by"], "pi");
     assert_eq!(run.result["judge"]["reason"], "it says 42");
-    check_asked(&judges, ServedAnswer::Judge);
+    check_asked(&judges, &ServedAnswer::Judge);
 }
 
 #[test]
