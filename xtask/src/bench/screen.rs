@@ -86,7 +86,9 @@ fn make_project(directory: &Path) -> anyhow::Result<()> {
 /// Runs a line in a terminal of its own, and returns the processor time that its program took while
 /// it was watched.
 fn cpu_seconds(directory: &Path, line: &str, vars: &[&str]) -> anyhow::Result<f64> {
-    let socket = directory.join("tmux").display().to_string();
+    // A server that was told to end may still listen: the next one gets a socket of its own.
+    let sockets = tempfile::tempdir_in(directory).context("make a directory for a socket")?;
+    let socket = sockets.path().join("tmux").display().to_string();
     let project = directory.join("project");
     let pid_file = directory.join("pid");
     drop(fs::remove_file(&pid_file));
