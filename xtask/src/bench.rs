@@ -58,7 +58,8 @@ struct BenchDirectory {
 /// documentation.
 ///
 /// # Errors
-/// When one of our own programs cannot be run; a missing peer is a line in the table instead.
+/// When one of our own programs cannot be run, once everything else is measured and printed; a missing
+/// peer is a line in the table instead.
 pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
     match words {
         [kernel::crew::MEMBER, words @ ..] => return kernel::member::run(words),
@@ -73,12 +74,22 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
     }
     peers::ensure(root, peers::FOR_BENCH)?;
     let location = prepare(root)?;
-    let mut tables = Vec::new();
+    let (mut tables, mut failed) = (Vec::new(), Vec::new());
     for group in &options.groups {
-        tables.extend(measure(&location, *group, &options)?);
+        // A run takes an hour: what fails at its end must not take the rest with it.
+        match measure(&location, *group, &options) {
+            Ok(measured) => tables.extend(measured),
+            Err(error) => {
+                talk(&format!("{group:?} failed: {error:#}"));
+                failed.push(format!("{group:?}"));
+            }
+        }
     }
     let text = machine::document(root, &tables)?;
     say(&text);
+    if !failed.is_empty() {
+        bail!("measure {}: what went wrong is above", failed.join(", "));
+    }
     if options.is_whole() {
         replace_durably(&RealDisk, &root.join(DOCUMENT), text.as_bytes())?;
         talk(&format!("The table is in {DOCUMENT}."));
