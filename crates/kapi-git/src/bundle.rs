@@ -86,11 +86,7 @@ impl Repository {
         task: &RefPart,
     ) -> Result<String, BundleError> {
         let pack = self.check_head(tip, bytes)?;
-        self.call("index-pack")
-            .args(["--stdin", "--fix-thin", "--strict"])
-            .stdin(pack.to_vec())
-            .done()?;
-        self.check_connected(tip)?;
+        self.unpack_checked(pack.to_vec(), tip)?;
         Ok(self.keep(tip, task)?)
     }
 
@@ -228,6 +224,16 @@ impl Repository {
             });
         }
         Ok(pack.get(1..).unwrap_or_default())
+    }
+
+    /// Takes the objects of a commit from a pack that a stranger made: each is checked, and all are
+    /// there.
+    pub(crate) fn unpack_checked(&self, pack: Vec<u8>, tip: &CommitId) -> Result<(), GitError> {
+        self.call("index-pack")
+            .args(["--stdin", "--fix-thin", "--strict"])
+            .stdin(pack)
+            .done()?;
+        self.check_connected(tip)
     }
 
     /// Every object below the commit is here, or git says which is not.

@@ -6,6 +6,7 @@
 
 pub(crate) mod lfs;
 pub(crate) mod link;
+mod own;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -18,6 +19,7 @@ use crate::change::PathChange;
 use crate::command::GitError;
 use crate::commit_object::{CommitObject, utc};
 use crate::id::{CommitId, RefPart, TreeId};
+use crate::own_commits::OwnCommit;
 use crate::owned_dir::DirError;
 use crate::refused_path::{FILE_BYTES_MAX, RefusalReason, RefusedPath};
 use crate::repository::{ObjectFormat, Repository, path_of};
@@ -50,7 +52,7 @@ pub struct CandidatePlan {
 /// A commit of a workspace's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// The commit; its only parent is the base.
+    /// The commit; its only parent is the base, or the last commit of the agent's own.
     pub commit: CommitId,
     /// Its tree.
     pub tree: TreeId,
@@ -112,9 +114,23 @@ impl Repository {
         workspace: &GitWorkspace,
         plan: &CandidatePlan,
     ) -> Result<Candidate, CandidateError> {
+        self.commit_candidate_after(workspace, plan, &[])
+    }
+
+    /// Does the same after commits that the agent made by itself, which are written anew on the base.
+    /// Each of them that holds what a candidate may not hold is left out, and its changes are in the
+    /// next. The last is the candidate itself if it has its files.
+    pub fn commit_candidate_after(
+        &self,
+        workspace: &GitWorkspace,
+        plan: &CandidatePlan,
+        own: &[OwnCommit],
+    ) -> Result<Candidate, CandidateError> {
         check(plan)?;
         let WorkspaceSnapshot { tree, refused } = self.snapshot(workspace)?;
-        let commit = self.commit_tree(workspace, plan, &tree)?;
+        let own = self.committable(workspace, own, &refused)?;
+        let (parent, plan) = self.write_own_commits(&workspace.base, plan, &own, &tree)?;
+        let commit = self.commit_for(&workspace.goal, &parent, &plan, &tree)?;
         let changed = self.tree_changes(&workspace.base, tree.as_str())?;
         Ok(Candidate {
             commit,

@@ -27,6 +27,7 @@ pub mod land;
 pub mod layer;
 pub mod markers;
 pub mod name_pattern;
+pub mod own_commits;
 pub mod owned_dir;
 pub mod patches;
 pub mod private_view;

@@ -2,7 +2,7 @@
 //!
 //! `git status`, `diff`, `log`, `add` and `commit` work in it, and nothing of it reaches the
 //! repository: objects are borrowed, everything else is its own. It carries none of the person's
-//! configuration, remotes or other branches. It is never read back.
+//! configuration, remotes or other branches. Only `own_commits.rs` reads it back, as something hostile.
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};

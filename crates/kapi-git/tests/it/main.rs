@@ -31,6 +31,7 @@ mod layer_fixture;
 mod layer_random;
 mod layer_walk;
 mod links;
+mod own_commits;
 mod owned_dir;
 mod patches;
 mod place;

@@ -24,7 +24,11 @@ fn over_checkout(fixture: Fixture, git: &Git) -> (LayerFixture, Repository, GitW
     (made, repository, workspace)
 }
 
-fn view(fixture: &Fixture, repository: &Repository, workspace: &GitWorkspace) -> PrivateView {
+pub(crate) fn view(
+    fixture: &Fixture,
+    repository: &Repository,
+    workspace: &GitWorkspace,
+) -> PrivateView {
     let to = fixture.root().join("views/one");
     let store = fixture.store(repository, &workspace.base);
     let plan = PrivateViewPlan {
@@ -40,7 +44,7 @@ fn view(fixture: &Fixture, repository: &Repository, workspace: &GitWorkspace) ->
 
 /// Runs git in the workspace as an agent would whose `.git` is the view's link.
 #[track_caller]
-fn inside(view: &PrivateView, workspace: &GitWorkspace, args: &[&str]) -> String {
+pub(crate) fn inside(view: &PrivateView, workspace: &GitWorkspace, args: &[&str]) -> String {
     let mut env = view.environment.clone();
     env.push(("GIT_DIR".into(), OsString::from(&view.git_dir)));
     env.push(("GIT_WORK_TREE".into(), OsString::from(&workspace.path)));
