@@ -185,6 +185,7 @@ impl ContractReader<'_> {
         );
         once(&mut working.start_phase, form.start_phase.take(), faults);
         once(&mut working.mise, form.mise.take(), faults);
+        once(&mut working.keep_commits, form.keep_commits.take(), faults);
         once(&mut working.reminders, form.reminders.take(), faults);
         once(&mut working.distill, form.distill.take(), faults);
         if let Some(race) = &form.race {
@@ -302,6 +303,7 @@ impl ContractReader<'_> {
         );
         keep(&mut args.start_phase, value(form.start_phase.as_ref()));
         keep(&mut args.reminders, value(form.reminders.as_ref()));
+        args.keep_commits |= value(form.keep_commits.as_ref()) == Some(true);
         args.mise |= value(form.mise.as_ref()) == Some(true);
         args.no_distill |= form.distill.is_some_and(|said| !said.value.0);
     }

@@ -108,6 +108,9 @@ pub(crate) struct Args {
     pub(crate) verify_network: bool,
     #[arg(help = help::with_default("Stop after this many turns with the same tree and verdict", STALL_AFTER), help_heading = LIMITS, long, value_name = "N")]
     pub(crate) stall_after: Option<u32>,
+    /// Keep the agent's own commits and messages, instead of one commit of its work
+    #[arg(help_heading = MORE, long)]
+    pub(crate) keep_commits: bool,
     /// Command prefix that needs your approval first (repeatable)
     #[arg(help_heading = MORE, long, value_name = "TEXT")]
     pub(crate) ask_before: Vec<String>,

@@ -274,6 +274,11 @@ fn working_rows(working: &Working) -> Vec<(&'static str, String)> {
         Reminders::Essential => "only proof and tools",
     };
     let mise = if working.mise { "yes" } else { "no" };
+    let commits = if working.keep_commits {
+        "the agent's own, with their messages"
+    } else {
+        "one for all of the work"
+    };
     vec![
         ("type", working.goal_type.as_str().to_owned()),
         ("surfaces", list(&surfaces)),
@@ -281,6 +286,7 @@ fn working_rows(working: &Working) -> Vec<(&'static str, String)> {
         ("decides", style.unwrap_or("up to the agent").to_owned()),
         ("starts in", working.start_phase.to_string()),
         ("mise", mise.to_owned()),
+        ("commits", commits.to_owned()),
         ("reminded", reminders.to_owned()),
         ("distilled", distill.to_owned()),
     ]

@@ -34,6 +34,7 @@ pub(super) fn working(args: &Args, place: WorkPlace) -> Working {
         },
         reminders: args.reminders.map(Reminders::from).unwrap_or_default(),
         place,
+        keep_commits: args.keep_commits,
         workflow: None,
     }
 }

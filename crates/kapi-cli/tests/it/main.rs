@@ -62,6 +62,7 @@ mod json;
 mod judge_models;
 mod judge_outages;
 mod judges;
+mod keep_commits;
 mod kernel_leavings;
 mod kernel_loop;
 mod kernel_mcp;

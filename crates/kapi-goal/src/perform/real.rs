@@ -9,13 +9,14 @@ use std::time::Duration;
 use kapi_check::perform::dependencies::Dependencies;
 use kapi_check::perform::judge::host_model::HostModels;
 use kapi_check::perform::prover::ProofSubject;
-use kapi_core::failure::Failure;
+use kapi_core::failure::{Failure, chain};
 use kapi_core::usage::Usage;
 use kapi_git::author::Author;
 use kapi_git::candidate::{Candidate, CandidatePlan};
 use kapi_git::id::CommitId;
+use kapi_git::own_commits::{OwnCommit, OwnCommitsPlan};
 use kapi_git::owned_dir;
-use kapi_git::workspace::WorkspaceOrigin;
+use kapi_git::workspace::{GitWorkspace, WorkspaceOrigin};
 use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_run::goal_paths::GoalPaths;
 use kapi_run::host_grants::HostGrants;
@@ -151,11 +152,36 @@ impl RealWorld<'_> {
         }
         let author = repository_session::person(&repo.repository, &self.grants);
         let plan = candidate_plan(task, author)?;
+        let own = self.own_commits(&repo, &workspace, task, watch);
         let found = repo
             .repository
-            .commit_candidate(&workspace, &plan)
+            .commit_candidate_after(&workspace, &plan, &own)
             .map_err(|error| failure::plain(&error))?;
         Ok(GoalOutcome::Committed(work_so_far(&found, &task.base)))
+    }
+
+    /// Returns the commits that the agent made by itself, where they are to be kept; none where they
+    /// cannot be taken, because its files are what counts.
+    fn own_commits(
+        &self,
+        repo: &RepositorySession,
+        workspace: &GitWorkspace,
+        task: &CommitTask,
+        watch: &EffectWatch<'_>,
+    ) -> Vec<OwnCommit> {
+        if !task.keep_commits {
+            return Vec::new();
+        }
+        let own = repo.repository.own_commits(&OwnCommitsPlan {
+            view: &self.location.scratch.join("agent-git"),
+            scratch: &self.location.scratch.join("own-commits"),
+            base: &workspace.base,
+        });
+        own.unwrap_or_else(|error| {
+            let text = format!("{}; the work becomes one commit", chain(&error));
+            (watch.notice)(Activity::Note { text });
+            Vec::new()
+        })
     }
 
     fn publish(
@@ -194,7 +220,7 @@ impl RealWorld<'_> {
     fn clear_scratch(&self) {
         let scratch = &self.location.scratch;
         // What cannot be removed is only space; the next run wipes it.
-        for name in ["verify", "verify-git", "agent-git"] {
+        for name in ["verify", "verify-git", "agent-git", "own-commits"] {
             drop(owned_dir::discard(&scratch.join(name)));
         }
         for name in [

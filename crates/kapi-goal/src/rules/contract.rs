@@ -113,6 +113,11 @@ pub struct Working {
     /// that contracts from before keep their hashes.
     #[serde(skip_serializing_if = "WorkPlace::is_workspace")]
     pub place: WorkPlace,
+    /// Whether the branch gets the commits that the agent made by itself, instead of one commit of
+    /// Kapi's. Left out of the contract's JSON where it does not, so that contracts from before keep
+    /// their hashes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub keep_commits: bool,
     /// The task of a workflow that it carries out. Left out of the contract's JSON where there is
     /// none, so that contracts from before keep their hashes.
     #[serde(skip_serializing_if = "Option::is_none")]

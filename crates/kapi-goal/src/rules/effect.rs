@@ -137,6 +137,8 @@ pub struct CommitTask {
     pub base: String,
     /// The commit the turn began with.
     pub start_commit: String,
+    /// Whether the agent's own commits stand between the base and this one.
+    pub keep_commits: bool,
     /// The commit message.
     pub message: String,
     /// Author and committer time, in seconds since the epoch.
@@ -258,6 +260,7 @@ fn stage_action(goal: &Goal) -> Option<GoalAction> {
             branch: contract.branch.clone(),
             base,
             start_commit: goal.turn_start_commit().to_owned(),
+            keep_commits: contract.working.keep_commits,
             message: prompt::commit_message(goal),
             at_s: commit_time_ms(goal).div_euclid(1000),
         })),

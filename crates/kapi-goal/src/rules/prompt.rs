@@ -149,9 +149,14 @@ fn way_of_working(goal: &Goal) -> String {
     } else {
         ""
     };
+    let recording = if goal.contract.working.keep_commits {
+        "Change files there, and commit each step with a message that says what it does and why: your \
+         commits are kept. Do not push."
+    } else {
+        "Change files there; do not commit or push, Kapi records your work."
+    };
     format!(
-        "# How this works\n\n{location} Change files there; do not commit or push, Kapi records your \
-         work. Tools named `until_done_…` speak of the goal: search for them if they are not listed, \
+        "# How this works\n\n{location} {recording} Tools named `until_done_…` speak of the goal: search for them if they are not listed, \
          or use `kapi agent <verb>` in a shell. Nobody answers questions: decide, do the work, check \
          it, and end your turn with a short summary. This is turn {} of at most {}, in phase {}.{earlier}",
         goal.turn,

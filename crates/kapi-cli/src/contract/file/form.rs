@@ -63,6 +63,7 @@ pub(super) struct ContractForm {
     pub(super) decision_style: Option<Setting<NonBlankText>>,
     pub(super) start_phase: Option<Setting<PhaseName>>,
     pub(super) mise: Option<Setting<bool>>,
+    pub(super) keep_commits: Option<Setting<bool>>,
     pub(super) reminders: Option<Setting<RemindersName>>,
     pub(super) distill: Option<Setting<DistillForm>>,
     pub(super) base: Option<Setting<BaseForm>>,
@@ -103,6 +104,7 @@ pub(super) struct WorkingForm {
     pub(super) decision_style: Option<Setting<NonBlankText>>,
     pub(super) start_phase: Option<Setting<PhaseName>>,
     pub(super) mise: Option<Setting<bool>>,
+    pub(super) keep_commits: Option<Setting<bool>>,
     pub(super) reminders: Option<Setting<RemindersName>>,
     pub(super) distill: Option<Setting<DistillForm>>,
 }
