@@ -125,7 +125,7 @@ fn it_is_steered_like_any_goal() {
     assert_eq!(stop(&env), json!({}), "a paused goal holds nobody");
     let resumed = env.kapi(&["resume", "1"]);
     assert_eq!(resumed.code, 0, "{resumed:?}");
-    assert!(resumed.stdout.contains("session of claude"), "{resumed:?}");
+    assert!(resumed.stdout.contains("its claude session"), "{resumed:?}");
     assert_eq!(stop(&env)["decision"], "block");
     let log = env.kapi(&["log", "1"]);
     assert!(log.stdout.contains("turn 2"), "{log:?}");

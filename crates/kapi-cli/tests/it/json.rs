@@ -258,7 +258,7 @@ fn help_explains_every_command_and_option() {
         .iter()
         .flat_map(|heading| section(&help, heading))
         .collect();
-    assert_eq!(commands.len(), 37, "{commands:?}");
+    assert_eq!(commands.len(), 39, "{commands:?}");
     for line in &commands {
         let (name, about) = line
             .trim()
