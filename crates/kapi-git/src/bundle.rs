@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::command::GitError;
+use crate::command::{GitCall, GitError};
 use crate::id::{CommitId, RefPart};
 use crate::ref_name::branch_ref;
 use crate::reference::plain::RefChange;
@@ -57,17 +57,12 @@ impl Repository {
             ObjectFormat::Sha1 => "# v2 git bundle\n".to_owned(),
             ObjectFormat::Sha256 => "# v3 git bundle\n@object-format=sha256\n".to_owned(),
         };
-        let mut revs = format!("{tip}\n");
         for commit in parents {
             bytes.extend(["-", commit.as_str(), "\n"]);
-            revs.extend(["^", commit.as_str(), "\n"]);
         }
         bytes.extend([tip.as_str(), " ", FLEET_REFS, "/tip\n\n"]);
-        let pack = self
-            .call("pack-objects")
-            .args(["--revs", "--thin", "--stdout", "--delta-base-offset", "-q"])
-            .stdin(revs.into_bytes())
-            .bytes()?;
+        let parents: Vec<&CommitId> = parents.iter().collect();
+        let pack = thin_pack(self.call("pack-objects"), tip, &parents)?;
         let mut bytes = bytes.into_bytes();
         bytes.extend(pack);
         Ok(bytes)
@@ -244,4 +239,20 @@ impl Repository {
             .stdin(revs.into_bytes())
             .done()
     }
+}
+
+/// Returns a pack of a commit with everything below it but what is below the others.
+pub(crate) fn thin_pack(
+    pack_objects: GitCall<'_>,
+    tip: &CommitId,
+    without: &[&CommitId],
+) -> Result<Vec<u8>, GitError> {
+    let mut revs = format!("{tip}\n");
+    for commit in without {
+        revs.extend(["^", commit.as_str(), "\n"]);
+    }
+    pack_objects
+        .args(["--revs", "--thin", "--stdout", "--delta-base-offset", "-q"])
+        .stdin(revs.into_bytes())
+        .bytes()
 }

@@ -4,19 +4,18 @@
 //! name HEAD has, the ref behind it, and objects. The objects go through a directory of Kapi's own
 //! and are checked one by one, as those of a stranger, before the repository has them.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use kapi_core::quote::is_hidden;
+use kapi_core::quote::{head, is_hidden};
 
-use crate::command::{GitCall, GitError};
+use crate::bundle::thin_pack;
+use crate::command::GitError;
 use crate::id::{CommitId, TreeId};
 use crate::owned_dir::{self, DirError, failed};
 use crate::repository::Repository;
-use crate::scratch::{config_text, quoted};
+use crate::scratch::{Objects, Scratch};
 
 /// The most commits that are taken; an agent that makes more has one commit.
 pub const COMMITS_MAX: usize = 200;
@@ -24,8 +23,6 @@ pub const COMMITS_MAX: usize = 200;
 const FILES_MAX: usize = 100_000;
 /// The most bytes of them.
 const BYTES_MAX: u64 = 1 << 30;
-/// The longest file with refs.
-const REFS_BYTES_MAX: u64 = 1 << 20;
 /// The most bytes of a message.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 
@@ -86,82 +83,35 @@ impl Repository {
         &self,
         plan: &OwnCommitsPlan<'_>,
     ) -> Result<Vec<OwnCommit>, OwnCommitsError> {
-        let Some(tip) = head_of(plan.view)? else {
+        let tip = self.plain_head_commit(plan.view);
+        let Some(tip) = tip.filter(|tip| tip != plan.base) else {
             return Ok(Vec::new());
         };
-        if tip == *plan.base {
-            return Ok(Vec::new());
-        }
-        let quarantine = Quarantine::prepare(self, plan)?;
-        let line = quarantine.line(&tip, plan.base)?;
-        self.take(&quarantine, &tip, plan.base)?;
+        let quarantine = self.quarantine(plan)?;
+        let line = line(&quarantine, &tip, plan.base)?;
+        let pack = thin_pack(quarantine.call("pack-objects"), &tip, &[plan.base])?;
+        self.unpack_checked(pack, &tip)?;
         owned_dir::discard(plan.scratch)?;
         line.iter().map(|id| Ok(self.read_own(id)?)).collect()
     }
 
-    /// Takes the objects of a commit and all between it and the base, each checked.
-    fn take(
-        &self,
-        quarantine: &Quarantine<'_>,
-        tip: &CommitId,
-        base: &CommitId,
-    ) -> Result<(), GitError> {
-        let wanted = format!("{tip}\n^{base}\n").into_bytes();
-        let pack = quarantine
-            .call("pack-objects")
-            .args(["--revs", "--thin", "--stdout", "--delta-base-offset", "-q"])
-            .stdin(wanted)
-            .bytes()?;
-        self.unpack_checked(pack, tip)
-    }
-
     fn read_own(&self, id: &CommitId) -> Result<OwnCommit, GitError> {
-        let unexpected = || GitError::Unexpected {
-            subcommand: "log".to_owned(),
-        };
-        let call = self.call("log").args(["-1", "--no-show-signature"]);
-        let text = call.args(["--format=%T%n%at%n%B", id.as_str()]).bytes()?;
-        let text = String::from_utf8_lossy(&text);
-        let mut parts = text.splitn(3, '\n');
-        let tree = parts.next().and_then(|line| TreeId::parse(line).ok());
-        let at = parts.next().and_then(|line| line.parse().ok());
         // What nobody would see in it is no part of what they approve.
         let is_seen = |c: &char| matches!(c, '\n' | '\t') || !is_hidden(*c);
-        let message: String = parts
-            .next()
-            .unwrap_or_default()
-            .chars()
-            .filter(is_seen)
-            .collect();
-        let message = message.trim();
-        let end = message.floor_char_boundary(MESSAGE_BYTES_MAX);
+        let message: String = self.message_of(id)?.chars().filter(is_seen).collect();
         Ok(OwnCommit {
-            tree: tree.ok_or_else(unexpected)?,
-            at_unix_seconds: at.ok_or_else(unexpected)?,
-            message: message.get(..end).unwrap_or_default().to_owned(),
+            tree: self.tree_of(id)?,
+            at_unix_seconds: self.authored_at(id)?,
+            message: head(message.trim(), MESSAGE_BYTES_MAX).to_owned(),
         })
     }
-}
 
-/// A git directory of Kapi's own with the objects of an agent, beside those of the repository.
-struct Quarantine<'a> {
-    repository: &'a Repository,
-    dir: PathBuf,
-}
-
-impl<'a> Quarantine<'a> {
-    fn prepare(
-        repository: &'a Repository,
-        plan: &OwnCommitsPlan<'_>,
-    ) -> Result<Self, OwnCommitsError> {
+    /// Makes a git directory of Kapi's own with the agent's objects beside those of the repository.
+    fn quarantine(&self, plan: &OwnCommitsPlan<'_>) -> Result<Scratch<'_>, OwnCommitsError> {
         owned_dir::prepare(plan.scratch)?;
-        let dir = plan.scratch.to_path_buf();
-        for part in ["refs", "objects/info", "objects/pack"] {
-            owned_dir::create(&dir.join(part))?;
-        }
-        owned_dir::write(&dir.join("HEAD"), b"ref: refs/heads/none\n")?;
-        owned_dir::write(&dir.join("config"), config_text(repository).as_bytes())?;
-        let shallow = repository.common_dir().join("shallow");
+        let dir = plan.scratch;
+        let made = Scratch::prepare(self, dir, dir, Objects::Private)?;
+        let shallow = self.common_dir().join("shallow");
         if shallow.is_file() {
             let to = dir.join("shallow");
             fs::copy(&shallow, &to).map_err(failed("copy", &shallow))?;
@@ -188,51 +138,39 @@ impl<'a> Quarantine<'a> {
                 fs::hard_link(&from, &to).map_err(failed("link", &from))?;
             }
         }
-        Ok(Self { repository, dir })
+        Ok(made)
     }
+}
 
-    fn call(&self, subcommand: &str) -> GitCall<'_> {
-        let mut lent = OsString::new();
-        for objects in self.repository.object_dirs() {
-            if !lent.is_empty() {
-                lent.push(":");
-            }
-            lent.push(quoted(objects));
-        }
-        self.repository
-            .git()
-            .call(&self.dir, subcommand)
-            .env("GIT_DIR", &self.dir)
-            .env("GIT_OBJECT_DIRECTORY", self.dir.join("objects"))
-            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", lent)
+/// Returns the commits from the base to the tip, along first parents.
+fn line(
+    quarantine: &Scratch<'_>,
+    tip: &CommitId,
+    base: &CommitId,
+) -> Result<Vec<CommitId>, OwnCommitsError> {
+    let elsewhere = || OwnCommitsError::Elsewhere { base: base.clone() };
+    let most = format!("--max-count={}", COMMITS_MAX + 1);
+    let call = quarantine.call("rev-list");
+    let text = call
+        .args(["--first-parent", "--parents", &most, tip.as_str()])
+        .arg(format!("^{base}"))
+        .text()?;
+    let mut line = Vec::new();
+    let mut below = None;
+    for row in text.lines() {
+        let mut ids = row.split(' ');
+        let id = ids.next().and_then(|id| CommitId::parse(id).ok());
+        line.push(id.ok_or_else(elsewhere)?);
+        below = ids.next().map(str::to_owned);
     }
-
-    /// Returns the commits from the base to the tip, along first parents.
-    fn line(&self, tip: &CommitId, base: &CommitId) -> Result<Vec<CommitId>, OwnCommitsError> {
-        let elsewhere = || OwnCommitsError::Elsewhere { base: base.clone() };
-        let most = format!("--max-count={}", COMMITS_MAX + 1);
-        let call = self.call("rev-list");
-        let text = call
-            .args(["--first-parent", "--parents", &most, tip.as_str()])
-            .arg(format!("^{base}"))
-            .text()?;
-        let mut line = Vec::new();
-        let mut below = None;
-        for row in text.lines() {
-            let mut ids = row.split(' ');
-            let id = ids.next().and_then(|id| CommitId::parse(id).ok());
-            line.push(id.ok_or_else(elsewhere)?);
-            below = ids.next().map(str::to_owned);
-        }
-        if line.len() > COMMITS_MAX {
-            return Err(OwnCommitsError::TooMany);
-        }
-        if below.as_deref() != Some(base.as_str()) {
-            return Err(elsewhere());
-        }
-        line.reverse();
-        Ok(line)
+    if line.len() > COMMITS_MAX {
+        return Err(OwnCommitsError::TooMany);
     }
+    if below.as_deref() != Some(base.as_str()) {
+        return Err(elsewhere());
+    }
+    line.reverse();
+    Ok(line)
 }
 
 /// What may still be looked at.
@@ -292,49 +230,4 @@ fn files(dir: &Path, room: &mut Room) -> Result<Vec<String>, OwnCommitsError> {
         }
     }
     Ok(names)
-}
-
-/// Returns the commit that HEAD of a foreign git directory is at; `None` where it names none.
-fn head_of(view: &Path) -> Result<Option<CommitId>, DirError> {
-    let Some(head) = text(&view.join("HEAD"))? else {
-        return Ok(None);
-    };
-    let head = head.trim();
-    let Some(name) = head.strip_prefix("ref: ") else {
-        return Ok(CommitId::parse(head).ok());
-    };
-    let is_plain = |part: &str| !part.is_empty() && part != "." && part != "..";
-    if !name.starts_with("refs/heads/") || !name.split('/').all(is_plain) {
-        return Ok(None);
-    }
-    if let Some(id) = text(&view.join(name))? {
-        return Ok(CommitId::parse(id.trim()).ok());
-    }
-    let packed = text(&view.join("packed-refs"))?.unwrap_or_default();
-    let id = packed.lines().find_map(|line| {
-        let (id, of) = line.split_once(' ')?;
-        (of == name).then_some(id)
-    });
-    Ok(id.and_then(|id| CommitId::parse(id).ok()))
-}
-
-/// Reads a small file of an agent's; nothing where there is none, or no plain one.
-fn text(path: &Path) -> Result<Option<String>, DirError> {
-    let no_follow = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits();
-    let mut options = fs::OpenOptions::new();
-    options.read(true).custom_flags(no_follow.cast_signed());
-    let file = match options.open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        // A directory above it is no directory, or a link.
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(None),
-        Err(error) => return Err(failed("read", path)(error)),
-    };
-    if !file.metadata().map_err(failed("look at", path))?.is_file() {
-        return Ok(None);
-    }
-    let mut bytes = Vec::new();
-    let read = file.take(REFS_BYTES_MAX).read_to_end(&mut bytes);
-    read.map_err(failed("read", path))?;
-    Ok(String::from_utf8(bytes).ok())
 }

@@ -6,13 +6,13 @@
 pub(crate) mod plain;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use self::plain::{RefChange, RefFiles};
 use crate::command::GitError;
 use crate::id::CommitId;
 use crate::ref_name::branch_ref;
-use crate::repository::Repository;
+use crate::repository::{Head, Repository};
 
 impl Repository {
     /// Tells whether a branch of this name can be made.
@@ -138,6 +138,19 @@ impl Repository {
             }
         }
         change()
+    }
+
+    /// Returns the commit that HEAD of another git directory is at, read from files alone; nothing where
+    /// it has none, or they are out of the ordinary.
+    pub(crate) fn plain_head_commit(&self, git_dir: &Path) -> Option<CommitId> {
+        let refs = RefFiles {
+            common_dir: git_dir,
+            n_digits: self.object_format().n_digits(),
+        };
+        match self.plain_head_in(git_dir)? {
+            Head::Branch(name) => refs.value(&name)?,
+            Head::Detached(commit) => Some(commit),
+        }
     }
 
     /// Returns the files that the refs are kept in, if they are.
