@@ -124,6 +124,54 @@ pub fn notify<S: CrashScenario>(
     }
 }
 
+/// A story with power failures that an oracle complained about.
+#[derive(Debug, thiserror::Error)]
+#[error("crashes {crashes:?}: {violation}")]
+pub struct CrashFound {
+    /// Where the power failed.
+    pub crashes: Vec<Crash>,
+    /// The complaint.
+    pub violation: OracleViolation,
+}
+
+impl CrashFound {
+    /// Returns what makes a complaint of what an oracle said after these crashes.
+    pub(crate) fn after(crashes: &[Crash]) -> impl FnOnce(OracleViolation) -> Box<Self> {
+        move |violation| {
+            Box::new(Self {
+                crashes: crashes.to_vec(),
+                violation,
+            })
+        }
+    }
+}
+
+/// Returns the crashes of each case: at one of so many operations in `one_in`, in each of four ways, and
+/// once more a few operations later.
+pub(crate) fn crash_pairs(ops: u64, one_in: u64) -> impl Iterator<Item = [Crash; 2]> {
+    let step = usize::try_from(one_in.max(1)).unwrap_or(1);
+    (0..=ops).step_by(step).flat_map(|op| {
+        let firsts = survivals(op).into_iter().zip(0..);
+        firsts.map(move |(first, way)| {
+            let shift = u64::from(way);
+            let others = survivals(op.wrapping_add(shift + 1));
+            let after = others[(usize::from(way) + 1) % others.len()];
+            crash_pair(op, way, [first, after])
+        })
+    })
+}
+
+/// Returns a crash at an operation and another that mostly hits the recovery: the first operations of
+/// the next process.
+pub(crate) fn crash_pair(op: u64, way: u8, survival: [Survival; 2]) -> [Crash; 2] {
+    let second = op.wrapping_mul(7).wrapping_add(u64::from(way) * 5) % 24;
+    let [first, after] = survival;
+    [(op, first), (second, after)].map(|(op, survival)| Crash {
+        at: Boundary::Op(op),
+        survival,
+    })
+}
+
 /// Returns everything that can be left after a power failure; what is torn follows from the seed.
 #[must_use]
 pub const fn survivals(seed: u64) -> [Survival; 4] {

@@ -8,9 +8,8 @@ pub mod storm;
 
 use kapi_sys::sim_disk::Mutation;
 
-use crate::crash::{Boundary, Crash, notify, survivals};
+use crate::crash::{CrashFound, crash_pairs, notify};
 use crate::kernel_sim::scenario::{KernelScenario, n_ops};
-use crate::oracle::OracleViolation;
 
 /// What was simulated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -21,16 +20,6 @@ pub struct KernelTally {
     pub ops: u64,
 }
 
-/// A story that an oracle complained about.
-#[derive(Debug, thiserror::Error)]
-#[error("crashes {crashes:?}: {violation}")]
-pub struct KernelFound {
-    /// Where the power failed.
-    pub crashes: Vec<Crash>,
-    /// The complaint.
-    pub violation: OracleViolation,
-}
-
 /// Lets the power fail at one operation in `one_in`, in each of four ways, and once more a few
 /// operations later.
 ///
@@ -39,30 +28,13 @@ pub struct KernelFound {
 pub fn crash_everywhere(
     one_in: u64,
     mistake: Option<&Mutation>,
-) -> Result<KernelTally, Box<KernelFound>> {
-    let found = |crashes: &[Crash], violation| {
-        Box::new(KernelFound {
-            crashes: crashes.to_vec(),
-            violation,
-        })
-    };
-    let ops = n_ops().map_err(|violation| found(&[], violation))?;
+) -> Result<KernelTally, Box<CrashFound>> {
+    let ops = n_ops().map_err(CrashFound::after(&[]))?;
     let mut tally = KernelTally { cases: 0, ops };
-    for op in (0..=ops).step_by(usize::try_from(one_in.max(1)).unwrap_or(1)) {
-        for (idx, survival) in survivals(op).into_iter().enumerate() {
-            let shift = u64::try_from(idx).unwrap_or(0);
-            // The second one mostly hits the recovery: the first operations of the next process.
-            let second = op.wrapping_mul(7).wrapping_add(shift * 5) % 24;
-            let others = survivals(op.wrapping_add(shift + 1));
-            let crashes = [(op, survival), (second, others[(idx + 1) % others.len()])];
-            let crashes = crashes.map(|(op, survival)| Crash {
-                at: Boundary::Op(op),
-                survival,
-            });
-            notify(&mut KernelScenario::new(mistake), &crashes, None)
-                .map_err(|violation| found(&crashes, violation))?;
-            tally.cases += 1;
-        }
+    for crashes in crash_pairs(ops, one_in) {
+        let told = notify(&mut KernelScenario::new(mistake), &crashes, None);
+        told.map_err(CrashFound::after(&crashes))?;
+        tally.cases += 1;
     }
     Ok(tally)
 }

@@ -10,13 +10,14 @@ use std::collections::BTreeSet;
 
 use kapi_sys::sim_disk::Mutation;
 
-use crate::crash::{Boundary, Crash, notify, survivals};
+use crate::crash::{CrashFound, crash_pairs, notify};
 use crate::launch_sim::scenario::LaunchScenario;
-use crate::oracle::OracleViolation;
 
 /// Every kind of event that there is.
-pub const KINDS: [&str; 11] = [
+pub const KINDS: [&str; 13] = [
     "launched",
+    "person_said",
+    "told",
     "run_recorded",
     "agent_ended",
     "limits_raised",
@@ -42,16 +43,6 @@ pub struct LaunchTally {
     pub kinds: BTreeSet<&'static str>,
 }
 
-/// A story that an oracle complained about.
-#[derive(Debug, thiserror::Error)]
-#[error("crashes {crashes:?}: {violation}")]
-pub struct LaunchFound {
-    /// Where the power failed.
-    pub crashes: Vec<Crash>,
-    /// The complaint.
-    pub violation: OracleViolation,
-}
-
 /// Lets the power fail at one operation in `one_in`, in each of four ways, and once more a few
 /// operations later.
 ///
@@ -60,39 +51,22 @@ pub struct LaunchFound {
 pub fn crash_everywhere(
     one_in: u64,
     mistake: Option<&Mutation>,
-) -> Result<LaunchTally, Box<LaunchFound>> {
-    let found = |crashes: &[Crash], violation| {
-        Box::new(LaunchFound {
-            crashes: crashes.to_vec(),
-            violation,
-        })
-    };
+) -> Result<LaunchTally, Box<CrashFound>> {
     // The reference is made without the mistake: it is what should have been.
-    let whole = |violation| found(&[], violation);
-    let mut reference = LaunchScenario::new(None).map_err(whole)?;
-    let rest = notify(&mut reference, &[], None).map_err(whole)?.rest;
+    let whole = || CrashFound::after(&[]);
+    let mut reference = LaunchScenario::new(None).map_err(whole())?;
+    let rest = notify(&mut reference, &[], None).map_err(whole())?.rest;
     let mut tally = LaunchTally {
         ops: reference.n_ops(),
-        kinds: reference.kinds().map_err(whole)?,
+        kinds: reference.kinds().map_err(whole())?,
         ..LaunchTally::default()
     };
-    for op in (0..=tally.ops).step_by(usize::try_from(one_in.max(1)).unwrap_or(1)) {
-        for (idx, survival) in survivals(op).into_iter().enumerate() {
-            let shift = u64::try_from(idx).unwrap_or(0);
-            // The second one mostly hits the recovery: the first operations of the next process.
-            let second = op.wrapping_mul(7).wrapping_add(shift * 5) % 24;
-            let others = survivals(op.wrapping_add(shift + 1));
-            let crashes = [(op, survival), (second, others[(idx + 1) % others.len()])];
-            let crashes = crashes.map(|(op, survival)| Crash {
-                at: Boundary::Op(op),
-                survival,
-            });
-            let told = LaunchScenario::new(mistake)
-                .and_then(|mut scenario| notify(&mut scenario, &crashes, Some(&rest)))
-                .map_err(|violation| found(&crashes, violation))?;
-            tally.cases += 1;
-            tally.crashes += told.crashes;
-        }
+    for crashes in crash_pairs(tally.ops, one_in) {
+        let told = LaunchScenario::new(mistake)
+            .and_then(|mut scenario| notify(&mut scenario, &crashes, Some(&rest)))
+            .map_err(CrashFound::after(&crashes))?;
+        tally.cases += 1;
+        tally.crashes += told.crashes;
     }
     Ok(tally)
 }

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 use kapi_sys::sim_disk::{Mutation, Survival};
 
-use crate::crash::{Boundary, Crash, notify, survivals};
+use crate::crash::{Crash, crash_pair, notify, survivals};
 use crate::oracle::OracleViolation;
 use crate::workflow_sim::scenario::WorkflowScenario;
 use crate::workflow_sim::script::WorkflowScript;
@@ -100,15 +100,9 @@ fn crash_script(
     tally.ops += ops;
     tally.kinds.extend(reference.kinds());
     for op in (0..=ops).step_by(usize::try_from(one_in.max(1)).unwrap_or(1)) {
-        for (way, survival) in ways.at(op).into_iter().enumerate() {
-            // The second one mostly hits the recovery: the first operations of the next process.
-            let second = op.wrapping_mul(7).wrapping_add(way as u64 * 5) % 24;
-            let after = survivals(op + 1)[(turn(op) + way + 1) % 4];
-            let crashes = [(op, survival), (second, after)];
-            let crashes = crashes.map(|(op, survival)| Crash {
-                at: Boundary::Op(op),
-                survival,
-            });
+        for (survival, way) in ways.at(op).into_iter().zip(0..) {
+            let after = survivals(op + 1)[(turn(op) + usize::from(way) + 1) % 4];
+            let crashes = crash_pair(op, way, [survival, after]);
             let mut scenario = WorkflowScenario::new(script, mistake);
             let reported = notify(&mut scenario, &crashes, Some(&reported.rest))
                 .map_err(|violation| (crashes.to_vec(), violation))?;

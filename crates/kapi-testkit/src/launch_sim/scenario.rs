@@ -33,6 +33,8 @@ const TASKS: u64 = 4;
 /// The task whose limits are raised while it runs, and the one that is settled elsewhere.
 const RAISED: u64 = 1;
 const SETTLED: u64 = 2;
+/// The task whose agent a person says something to.
+const SAID: u64 = 3;
 /// Tokens that each task uses.
 const TOKENS: u64 = 100;
 /// The most tokens that a task may use, before and after it is raised.
@@ -68,6 +70,8 @@ pub(super) struct LaunchRest {
     committed: BTreeSet<u64>,
     n_agents: usize,
     n_ended: usize,
+    /// Messages that no agent was told of.
+    n_unheard: usize,
     limits: Option<UsageLimits>,
 }
 
@@ -180,6 +184,9 @@ impl LaunchScenario {
         }
         let run = self.location.runs().join(sandbox.launches.to_string());
         self.write(&run, &["it begins\n", "it ends\n"])?;
+        if task == SAID {
+            self.say_and_tell()?;
+        }
         if task == RAISED {
             let user = "user".to_owned();
             let more = UsageLimits {
@@ -200,6 +207,15 @@ impl LaunchScenario {
         self.acknowledge();
         self.said.executed.insert(task);
         self.keep(task, sandbox)
+    }
+
+    /// Has a person say something to the agent, and the agent told of everything that was said.
+    fn say_and_tell(&mut self) -> Result<(), LaunchError> {
+        let text = "use the old parser".to_owned();
+        self.record(&[LaunchEvent::PersonSaid { text }])?;
+        let unheard = log(&self.disk, &self.location).history()?.said;
+        let messages = unheard.len();
+        self.record(&[LaunchEvent::Told { messages }])
     }
 
     /// Puts the work on its branch, once the end of its agent is durable.
@@ -360,6 +376,7 @@ impl CrashScenario for LaunchScenario {
             committed: self.committed.clone(),
             n_agents: n_of("agent_ended"),
             n_ended: n_of("ended"),
+            n_unheard: history.said.len(),
             limits: history.request.map(|request| request.limits),
         })
     }
