@@ -122,6 +122,21 @@ mod tests {
     use super::LimitedUse;
     use crate::context::{LaunchHandlers, never_stopped};
 
+    fn handlers<'a>(
+        cancel: &'a Cancel,
+        room: &'a (dyn Fn(&RoomQuery<'_>) -> Room + Sync),
+        mapping: &'a Mapping,
+    ) -> LaunchHandlers<'a> {
+        LaunchHandlers {
+            clock: &SystemClock,
+            cancel,
+            notice: &|_| {},
+            room,
+            stopped: &never_stopped,
+            mapping,
+        }
+    }
+
     /// Limits a launch to 100 tokens, others leave it `others`; returns what was passed on, and why it
     /// was ended.
     fn refused_with(others: Option<u64>) -> (Vec<String>, Option<String>, bool) {
@@ -135,14 +150,8 @@ mod tests {
                 ..Room::UNLIMITED
             }
         };
-        let stage = LaunchHandlers {
-            clock: &SystemClock,
-            cancel: &cancel,
-            notice: &|_| {},
-            room: &outer,
-            stopped: &never_stopped,
-            mapping: &Mapping::built_in(),
-        };
+        let mapping = Mapping::built_in();
+        let stage = handlers(&cancel, &outer, &mapping);
         let limits = UsageLimits {
             tokens: Some(100),
             usd_micros: None,
@@ -175,14 +184,8 @@ mod tests {
     #[test]
     fn what_passes_the_limit_without_asking_is_ended() {
         let cancel = Cancel::new();
-        let stage = LaunchHandlers {
-            clock: &SystemClock,
-            cancel: &cancel,
-            notice: &|_| {},
-            room: &kapi_machine::watch::unlimited,
-            stopped: &never_stopped,
-            mapping: &Mapping::built_in(),
-        };
+        let mapping = Mapping::built_in();
+        let stage = handlers(&cancel, &kapi_machine::watch::unlimited, &mapping);
         let limits = UsageLimits {
             tokens: None,
             usd_micros: Some(10),
@@ -204,14 +207,8 @@ mod tests {
     #[test]
     fn limits_that_are_raised_meanwhile_hold_at_once() {
         let cancel = Cancel::new();
-        let stage = LaunchHandlers {
-            clock: &SystemClock,
-            cancel: &cancel,
-            notice: &|_| {},
-            room: &kapi_machine::watch::unlimited,
-            stopped: &never_stopped,
-            mapping: &Mapping::built_in(),
-        };
+        let mapping = Mapping::built_in();
+        let stage = handlers(&cancel, &kapi_machine::watch::unlimited, &mapping);
         let tokens = |tokens| UsageLimits {
             tokens: Some(tokens),
             usd_micros: None,
