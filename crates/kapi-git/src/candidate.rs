@@ -198,7 +198,9 @@ impl Repository {
         let mut whole = lfs::filtered(scratch, &pending.present)?;
         whole.retain(|path| lfs::is_whole(&root.join(path)));
         pending.present.retain(|path| !whole.contains(path));
-        refused.extend(whole.into_iter().map(|path| RefusedPath {
+        // Nobody put anything there that was only touched.
+        let put_there = pending.differing(scratch, whole)?;
+        refused.extend(put_there.into_iter().map(|path| RefusedPath {
             path,
             why: RefusalReason::LfsContent,
         }));
@@ -307,6 +309,24 @@ struct IndexChanges {
 impl IndexChanges {
     const fn is_empty(&self) -> bool {
         self.gone.is_empty() && self.present.is_empty()
+    }
+
+    /// Returns those of `paths` whose content the base does not hold; others differ only in their times.
+    fn differing(
+        &self,
+        scratch: &Scratch<'_>,
+        mut paths: BTreeSet<PathBuf>,
+    ) -> Result<BTreeSet<PathBuf>, GitError> {
+        let is_known = |path: &PathBuf| !self.new.contains(path);
+        if paths.iter().any(is_known) {
+            let refresh = scratch.call("update-index");
+            let _has_differences = refresh.args(["-q", "--refresh"]).exit()?;
+            let names = scratch.call("diff-files").args(["--name-only", "-z"]);
+            let names = names.bytes()?;
+            let differing: BTreeSet<PathBuf> = names.split(|&b| b == 0).map(path_of).collect();
+            paths.retain(|path| !is_known(path) || differing.contains(path));
+        }
+        Ok(paths)
     }
 }
 

@@ -150,7 +150,7 @@ fn filters_never_run_and_content_for_lfs_is_left_out() {
     fixture.git(&["config", "filter.lfs.required", "true"]);
     fixture.git(&["config", "core.fsmonitor", &trap]);
     let (repository, workspace) = fixture.workspace();
-    let script = "touch old.bin; echo content > new.bin; : > empty.bin; echo '*.md filter=other' >> .gitattributes
+    let script = "touch -d @1000000000 old.bin; echo content > new.bin; : > empty.bin; echo '*.md filter=other' >> .gitattributes
         echo x > README; echo x > a.md; printf 'version https://git-lfs.github.com/spec/v1\\noid sha256:%064d\\nsize 1\\n' 7 > new2.bin";
     shell(&workspace.path, script);
     let expected = commit(&repository, &workspace);
