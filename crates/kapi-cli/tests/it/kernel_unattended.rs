@@ -31,7 +31,8 @@ fn up_waits_in_a_project_where_there_is_nothing_to_do_yet() {
     let env = Environment::new();
     env.kapi(&["up", "--once"])
         .assert_error(6, &["there are no goals, tasks or loops"]);
-    let up = env.start(&["up"]);
+    let mut up = env.start(&["up"]);
+    up.await_notice(&|line| line.contains("Waiting: there are no goals"));
     let detached = [
         "task",
         "run",
@@ -44,10 +45,7 @@ fn up_waits_in_a_project_where_there_is_nothing_to_do_yet() {
     assert_eq!(env.kapi(&["wait", "task_1", "--timeout", "60s"]).code, 0);
     up.signal(Signal::INT);
     let output = up.finish();
-    assert!(
-        output.stderr.contains("Waiting: there are no goals"),
-        "{output:?}"
-    );
+    assert!(output.stdout.contains("task_1  completed"), "{output:?}");
 }
 
 #[test]

@@ -185,15 +185,12 @@ impl Running {
 
     /// Reads lines of its standard output until one is wanted, and returns that line.
     pub(crate) fn await_line(&mut self, is_it: &dyn Fn(&str) -> bool) -> String {
-        let mut reader = BufReader::new(self.child.stdout.as_mut().unwrap());
-        loop {
-            let mut line = String::new();
-            let count = reader.read_line(&mut line).unwrap();
-            assert_ne!(count, 0, "it ended before the line that was waited for");
-            if is_it(&line) {
-                return line;
-            }
-        }
+        read_until(self.child.stdout.as_mut().unwrap(), is_it)
+    }
+
+    /// Does the same with its standard error.
+    pub(crate) fn await_notice(&mut self, is_it: &dyn Fn(&str) -> bool) -> String {
+        read_until(self.child.stderr.as_mut().unwrap(), is_it)
     }
 
     /// Waits for its end.
@@ -235,6 +232,18 @@ pub(crate) fn finish(mut command: Command) -> Output {
 
 pub(crate) fn parse(line: &str) -> Value {
     serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line:?}"))
+}
+
+fn read_until(pipe: &mut impl Read, is_it: &dyn Fn(&str) -> bool) -> String {
+    let mut reader = BufReader::new(pipe);
+    loop {
+        let mut line = String::new();
+        let count = reader.read_line(&mut line).unwrap();
+        assert_ne!(count, 0, "it ended before the line that was waited for");
+        if is_it(&line) {
+            return line;
+        }
+    }
 }
 
 fn read_all(pipe: Option<impl Read>) -> String {
