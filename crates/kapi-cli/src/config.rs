@@ -151,6 +151,8 @@ pub(crate) struct GoalTable {
     pub(crate) already_green: Option<bool>,
     /// Whether the proof may rest on scripts and settings that the change itself edits.
     pub(crate) allow_changed_setup: Option<bool>,
+    /// Whether the proof may rest on code that looks like faking a pass.
+    pub(crate) allow_flagged_code: Option<bool>,
     /// Whether each hunk of the change is taken back in turn.
     pub(crate) prove_diff: Option<bool>,
 }

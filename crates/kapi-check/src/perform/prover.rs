@@ -403,12 +403,21 @@ impl Prover<'_> {
             let Some(runs) = runs else { return Ok(false) };
             match part {
                 ChangePart::Tests => seen.with_base_tests = runs,
-                ChangePart::Steering | ChangePart::NewTests | ChangePart::Code => {
-                    seen.with_base_steering = runs;
-                }
+                ChangePart::Steering
+                | ChangePart::NewTests
+                | ChangePart::Code
+                | ChangePart::Flagged => seen.with_base_steering = runs,
             }
         }
         seen.with_base_checks = all;
+        if work.change.has_flagged_code() && !claim.policy.flagged_code {
+            let mut without = if holds { parts } else { Vec::new() };
+            without.push(ChangePart::Flagged);
+            match self.rerun(work, claim, &without)? {
+                Some(all) => seen.without_flagged_code = all,
+                None => return Ok(false),
+            }
+        }
         if claim.base_is_green && work.change.brings_tests() {
             match self.rerun(work, claim, &[ChangePart::Code, ChangePart::Steering])? {
                 Some(all) => seen.on_base_code = all,

@@ -30,6 +30,7 @@ pub(crate) fn settings(table: &GoalTable) -> Result<CheckSettings, Error> {
         tests: table.tests,
         already_green: table.already_green,
         changed_steering: table.allow_changed_setup,
+        flagged_code: table.allow_flagged_code,
         strength: table.prove_diff,
         turns: table.turns,
         tokens: table.tokens,
@@ -67,6 +68,7 @@ pub(crate) fn within(project: GoalTable, person: GoalTable) -> Result<GoalTable,
         tests: person.tests,
         already_green: person.already_green,
         allow_changed_setup: person.allow_changed_setup,
+        allow_flagged_code: person.allow_flagged_code,
         prove_diff: person.prove_diff,
     })
 }

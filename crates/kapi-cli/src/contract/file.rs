@@ -170,6 +170,11 @@ impl ContractReader<'_> {
             form.allow_changed_setup.take(),
             faults,
         );
+        once(
+            &mut checks.flagged_code,
+            form.allow_flagged_code.take(),
+            faults,
+        );
         once(&mut checks.strength, form.prove_diff.take(), faults);
         once(&mut budget.turns, form.turns.take(), faults);
         once(&mut budget.tokens, form.tokens.take(), faults);
@@ -229,6 +234,7 @@ impl ContractReader<'_> {
         keep(&mut args.checks.tests, value(checks.tests.as_ref()));
         args.checks.already_green |= is_on(&checks.already_green);
         args.checks.allow_changed_setup |= is_on(&checks.changed_steering);
+        args.checks.allow_flagged_code |= is_on(&checks.flagged_code);
         args.checks.prove_diff |= is_on(&checks.strength);
     }
 

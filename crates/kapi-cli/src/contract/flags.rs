@@ -175,6 +175,9 @@ pub(crate) struct CheckFlags {
     /// Accept a proof that relies on test setup edited by the change
     #[arg(long)]
     pub(crate) allow_changed_setup: bool,
+    /// Accept a proof that relies on code that looks like faking a pass
+    #[arg(long)]
+    pub(crate) allow_flagged_code: bool,
     /// Revert each hunk in turn and report which ones the checks notice
     #[arg(long)]
     pub(crate) prove_diff: bool,
@@ -209,6 +212,7 @@ impl CheckFlags {
             tests: self.tests.map(TestPolicy::from).unwrap_or_default(),
             already_green: self.already_green,
             changed_steering: self.allow_changed_setup,
+            flagged_code: self.allow_flagged_code,
             strength: self.prove_diff,
         }
     }

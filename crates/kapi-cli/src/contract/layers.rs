@@ -99,6 +99,7 @@ fn asked(sources: ContractSources<'_>, args: &Args) -> Result<CheckSettings, Err
         tests: args.checks.tests.map(Into::into),
         already_green: args.checks.already_green.then_some(true),
         changed_steering: args.checks.allow_changed_setup.then_some(true),
+        flagged_code: args.checks.allow_flagged_code.then_some(true),
         strength: args.checks.prove_diff.then_some(true),
         turns: args.turns,
         tokens: args.tokens,

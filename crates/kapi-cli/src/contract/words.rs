@@ -213,6 +213,10 @@ fn policy_row(policy: &CheckPolicy) -> Option<(&'static str, String)> {
             policy.changed_steering,
             "the proof may rely on test setup that the change edits",
         ),
+        (
+            policy.flagged_code,
+            "the proof may rely on code that looks like faking a pass",
+        ),
         (policy.strength, "each hunk is reverted in turn"),
     ];
     parts.extend(

@@ -162,3 +162,80 @@ fn a_test_that_the_command_asks_for_by_name_may_carry_the_proof() {
         "{output:?}"
     );
 }
+
+/// Sums that are wrong still, and cheats in the code under test that the exit code and the runner's
+/// count do not show.
+const FAKED: [&str; 3] = [
+    "import os, atexit\ndef add(a, b):\n    return a - b\natexit.register(lambda: os._exit(0))\n",
+    "import unittest\nunittest.TestCase.assertEqual = lambda *_: None\n\
+     def add(a, b):\n    return a - b\n",
+    "import sys\ndef add(a, b):\n    return a + b if 'unittest' in sys.modules else a - b\n",
+];
+
+#[test]
+fn a_proof_never_rests_on_code_that_looks_like_faking_a_pass() {
+    for faked in FAKED {
+        let env = broken();
+        let output = prove(&env, &[("calc.py", faked)]);
+        assert_eq!(output.code, 5, "{faked}: {output:?}");
+        assert!(output.stdout.contains("looks like faking a pass: calc.py:"));
+        assert!(
+            output
+                .stdout
+                .contains("without the flagged code the checks FAIL")
+        );
+    }
+}
+
+#[test]
+fn code_that_looks_like_faking_a_pass_is_only_reported_where_the_proof_does_not_need_it() {
+    let env = broken();
+    let says_goodbye = "import atexit\natexit.register(print, 'goodbye')\n";
+    let output = prove(&env, &[("calc.py", RIGHT), ("goodbye.py", says_goodbye)]);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.stdout.contains("goodbye.py:2"), "{output:?}");
+    let also = "without the flagged code the checks also pass";
+    assert!(output.stdout.contains(also), "{output:?}");
+}
+
+#[test]
+fn a_goal_with_flagged_code_waits_and_a_task_with_it_fails() {
+    let env = broken();
+    let agent = format!(
+        "command:printf \"{}\" > calc.py",
+        FAKED[2].replace('\n', "\\n")
+    );
+    let asked = [
+        "run",
+        "mend the sum",
+        "--agent",
+        &agent,
+        "--verify",
+        CHECK,
+        "--yes",
+    ];
+    let goal = env.kapi(&[&asked[..], &["--turns", "1"]].concat());
+    let question = "a proof that relies on flagged code: calc.py:3 (tree ";
+    assert!(goal.stdout.contains(question), "{goal:?}");
+    let waiting = env.json(&["show", "1"]);
+    let what = waiting["reason"].as_str().unwrap();
+    let what = what.split('"').nth(1).unwrap();
+    let task = [
+        "task",
+        "run",
+        "mend the sum",
+        "--agent",
+        &agent,
+        "--verify",
+        CHECK,
+    ];
+    let task = env.kapi(&task);
+    assert!(
+        task.stdout.contains("looks like faking a pass")
+            || task.stderr.contains("looks like faking a pass"),
+        "{task:?}"
+    );
+    assert_eq!(env.kapi(&["goal", "allow", "1", what]).code, 0);
+    let resumed = env.kapi(&["resume", "1", "--json"]);
+    assert_eq!(resumed.code, 0, "{resumed:?}");
+}

@@ -334,6 +334,8 @@ pub enum TurnVerdict {
     TestsChanged,
     /// The checks pass only with what the change made of the files that steer them.
     SteeringChanged,
+    /// The checks pass, and fail without code that looks like faking a pass.
+    CodeFlagged,
     /// The judge wants more.
     JudgeContinue,
     /// The agent did not end its turn by itself.
@@ -365,6 +367,7 @@ impl TurnVerdict {
             | Self::TestsVanished
             | Self::TestsChanged
             | Self::SteeringChanged
+            | Self::CodeFlagged
             | Self::JudgeContinue
             | Self::AgentFailed
             | Self::AgentBlocked

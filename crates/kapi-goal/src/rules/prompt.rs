@@ -216,9 +216,10 @@ fn feedback(goal: &Goal) -> Option<String> {
              withheld. Solve the task as it is stated, not only the visible checks."
                 .to_owned()
         }
-        TurnVerdict::TestsVanished | TurnVerdict::TestsChanged | TurnVerdict::SteeringChanged => {
-            objected(goal)?
-        }
+        TurnVerdict::TestsVanished
+        | TurnVerdict::TestsChanged
+        | TurnVerdict::SteeringChanged
+        | TurnVerdict::CodeFlagged => objected(goal)?,
         TurnVerdict::AgentFailed => {
             "Not done: the last turn ended abnormally, before it was finished. What it changed is \
              still in the working directory."
@@ -288,6 +289,10 @@ fn objected(goal: &Goal) -> Option<String> {
         ProofObjection::RestsOnSteering { .. } => {
             "Put them back, so that the checks pass as the project runs them. If the task itself \
              demands the change, leave it and say why: a person is asked then."
+        }
+        ProofObjection::RestsOnFlaggedCode { .. } => {
+            "Solve the task without these lines. If the task itself demands them, leave them and say \
+             why: a person is asked then."
         }
     };
     Some(format!(

@@ -170,6 +170,7 @@ fn checks_of(contract: &Contract) -> CheckSettings {
         tests: Some(contract.checks.tests),
         already_green: Some(contract.checks.already_green),
         changed_steering: Some(contract.checks.changed_steering),
+        flagged_code: Some(contract.checks.flagged_code),
         strength: Some(contract.checks.strength),
         turns: Some(contract.budget.turns),
         tokens: contract.budget.tokens,

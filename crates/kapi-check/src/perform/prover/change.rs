@@ -53,6 +53,8 @@ pub(crate) struct ProvedChange {
     pub(super) texts: Vec<TextChange>,
     /// Signs of a cheat in what it adds.
     notices: Vec<Notice>,
+    /// The lines of them that are in code under test and can fake a pass, by file.
+    flagged: BTreeMap<PathBuf, BTreeSet<u64>>,
     /// The base has test files that hold code.
     base_has_tests: bool,
     /// It changes the source of a dependency.
@@ -87,6 +89,8 @@ pub(super) enum ChangePart {
     Steering,
     /// All but tests and what is installed for them is as it was.
     Code,
+    /// Hunks of the code under test that look like faking a pass are taken back.
+    Flagged,
 }
 
 /// What of a file steers a run and differs.
@@ -162,14 +166,21 @@ impl ProvedChange {
                 parts: parts.clone(),
             })
             .collect();
+        let facts = CheckChanges::of(&present, &listed);
+        let flagged = flagged(&notices, |path| {
+            let steers = facts.steering.iter().map(|one| &one.path);
+            let is_steering = steers.chain(&facts.shadows).any(|it| it == path);
+            !is_steering && code.iter().any(|it| it == path)
+        });
         Ok(Self {
-            facts: CheckChanges::of(&present, &listed),
+            facts,
             parts,
             test_code: tests,
             code,
             added_code,
             texts,
             notices,
+            flagged,
             base_has_tests: !test_code(&present, &before).is_empty(),
             is_in_dependencies: listed.iter().any(|one| is_dependency(&present, one)),
             ends,
@@ -213,9 +224,35 @@ impl ProvedChange {
             tests_changed,
             tests_extended,
             steering_changed: steering.chain(self.facts.shadows.iter().cloned()).collect(),
+            flagged_code: self.flagged_code(),
             notices: self.notices.clone(),
             ..Inspection::default()
         }
+    }
+
+    /// Returns the lines of the code under test that look like faking a pass, as `path:line`.
+    fn flagged_code(&self) -> Vec<String> {
+        let files = self.flagged.iter();
+        let lines = files.flat_map(|(path, lines)| {
+            let at = move |line| format!("{}:{line}", path.display());
+            lines.iter().map(at)
+        });
+        lines.collect()
+    }
+
+    /// Tells whether any of its code under test looks like faking a pass.
+    pub(super) fn has_flagged_code(&self) -> bool {
+        !self.flagged.is_empty()
+    }
+
+    /// Returns its files without the hunks that look like faking a pass.
+    fn without_flagged_code(&self) -> impl Iterator<Item = (PathBuf, Option<Vec<u8>>)> {
+        let texts = self.texts.iter().filter_map(|text| {
+            let lines = self.flagged.get(&text.path)?;
+            let content = text.without(lines).map(String::into_bytes);
+            Some((text.path.clone(), content.or_else(|| nothing(&text.path))))
+        });
+        texts
     }
 
     /// Returns lock files that it changes.
@@ -295,6 +332,7 @@ impl ProvedChange {
                         .extend(texts.map(|(path, bytes)| (path, Some(bytes))));
                 }
                 ChangePart::Code => back.files.extend(self.code.iter().cloned()),
+                ChangePart::Flagged => back.texts.extend(self.without_flagged_code()),
             }
         }
         Ok(back)
@@ -420,7 +458,21 @@ fn test_code(present: &Present<'_>, files: &[PathBuf]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns what stands in the place of a test that is not there: Rust's modules are named by others.
+/// Returns the lines of signs that can fake a pass, by file, where that is code under test.
+fn flagged(
+    notices: &[Notice],
+    is_under_test: impl Fn(&str) -> bool,
+) -> BTreeMap<PathBuf, BTreeSet<u64>> {
+    let mut flagged: BTreeMap<PathBuf, BTreeSet<u64>> = BTreeMap::new();
+    let is_meant = |it: &&Notice| it.kind.can_fake_a_pass() && is_under_test(&it.path);
+    for notice in notices.iter().filter(is_meant) {
+        let lines = flagged.entry(PathBuf::from(&notice.path)).or_default();
+        lines.insert(notice.line);
+    }
+    flagged
+}
+
+/// Returns what stands in the place of a file that is not there: Rust's modules are named by others.
 fn nothing(path: &Path) -> Option<Vec<u8>> {
     path.extension()
         .is_some_and(|end| end == "rs")

@@ -2,6 +2,7 @@
 //!
 //! Files that are no text, and those that are large, have neither.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use kapi_core::failure::Failure;
@@ -120,6 +121,27 @@ impl TextChange {
         versions.collect()
     }
 
+    /// Returns the file without the hunks, closely cut, that added any of these lines, numbered from 1.
+    pub(super) fn without(&self, lines: &BTreeSet<u64>) -> Option<String> {
+        let (Some(old), Some(new)) = (&self.old, &self.new) else {
+            return self.old.clone();
+        };
+        let diff = TextDiff::from_lines(old.as_str(), new.as_str());
+        let (before, after) = (diff.old_slices(), diff.new_slices());
+        let is_meant = |op: &DiffOp| {
+            let mut numbers = op.new_range().map(|n| n as u64 + 1);
+            !matches!(op, DiffOp::Equal { .. }) && numbers.any(|n| lines.contains(&n))
+        };
+        let kept = diff.ops().iter().filter_map(|op| {
+            if is_meant(op) {
+                before.get(op.old_range())
+            } else {
+                after.get(op.new_range())
+            }
+        });
+        Some(kept.flatten().copied().collect())
+    }
+
     /// Returns the numbers and texts of added lines.
     fn added(&self) -> Vec<(u64, &str)> {
         let Some(new) = &self.new else {
@@ -177,6 +199,7 @@ pub(super) const fn files_max() -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::path::PathBuf;
 
     use super::TextChange;
@@ -202,6 +225,21 @@ mod tests {
         assert_eq!((first.at.as_str(), second.at.as_str()), ("a:4", "a:27"));
         assert_eq!(first.content, Some(old.replace("27\n", "")));
         assert_eq!(second.content, Some(old.replace("3\n4\n", "3\nfour\n")));
+    }
+
+    #[test]
+    fn a_file_is_as_before_only_where_a_named_line_came_in() {
+        let old = "a\nb\nc\nd\n";
+        let now = change(Some(old), Some("a\nx\nb\nC\ny\nd\n"));
+        let without = |lines: &[u64]| now.without(&lines.iter().copied().collect()).unwrap();
+        assert_eq!(without(&[2]), "a\nb\nC\ny\nd\n");
+        assert_eq!(without(&[5]), "a\nx\nb\nc\nd\n");
+        assert_eq!(without(&[2, 4]), old);
+        assert_eq!(without(&[1, 3]), "a\nx\nb\nC\ny\nd\n");
+        assert_eq!(
+            change(None, Some("x\n")).without(&BTreeSet::from([1])),
+            None
+        );
     }
 
     #[test]

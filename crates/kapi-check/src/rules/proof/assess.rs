@@ -43,6 +43,11 @@ pub enum ProofObjection {
         /// Which.
         paths: Vec<String>,
     },
+    /// The checks pass only with code that looks like faking a pass.
+    RestsOnFlaggedCode {
+        /// Which lines, as `path:line`.
+        lines: Vec<String>,
+    },
 }
 
 /// How much a proof shows.
@@ -78,7 +83,7 @@ impl Grade {
 /// proof as far as checks can tell.
 ///
 /// `allowed` holds what a person allowed, as [`ProofObjection::question`] asks for it. `is_judged` tells
-/// whether a judge who is told of changed steering files decides next.
+/// whether a judge who is told of changed steering files and flagged code decides next.
 #[must_use]
 pub fn objection(
     policy: &CheckPolicy,
@@ -104,8 +109,12 @@ pub fn objection(
     let added = is_added.then(|| ProofObjection::RestsOnAddedTests {
         paths: seen.tests_added.clone(),
     });
-    let against = lost.into_iter().chain(tests).chain(added).chain(steering);
-    against.into_iter().find(is_open)
+    let is_flagged = !policy.flagged_code && !is_judged && seen.rests_on_flagged_code();
+    let flagged = is_flagged.then(|| ProofObjection::RestsOnFlaggedCode {
+        lines: seen.flagged_code.clone(),
+    });
+    let of_checks = lost.into_iter().chain(tests).chain(added).chain(steering);
+    of_checks.chain(flagged).find(is_open)
 }
 
 /// Tells whether the base's tests, as they were, pass on the work, as many of them as on the base.
@@ -170,6 +179,9 @@ impl ProofObjection {
             Self::RestsOnSteering { paths } => {
                 ("a proof that relies on changed test setup", named(paths))
             }
+            Self::RestsOnFlaggedCode { lines } => {
+                ("a proof that relies on flagged code", named(lines))
+            }
         };
         let tree = tree.get(..TREE_DIGITS).unwrap_or(tree);
         format!("{what}: {paths} (tree {tree})")
@@ -189,6 +201,10 @@ impl ProofObjection {
                 "review them; `--allow-changed-setup` allows the proof to rely on them, and a \
                  judge named with `--judge` sees them.",
             ),
+            Self::RestsOnFlaggedCode { .. } => Some(
+                "review the lines; `--allow-flagged-code` allows the proof to rely on them, and a \
+                 judge named with `--judge` sees them.",
+            ),
         }
     }
 
@@ -206,6 +222,10 @@ impl ProofObjection {
             Self::RestsOnSteering { paths } => format!(
                 "the checks pass only with the change's own version of the test setup: {}",
                 named(paths)
+            ),
+            Self::RestsOnFlaggedCode { lines } => format!(
+                "the checks fail without code that looks like faking a pass: {}",
+                named(lines)
             ),
         }
     }

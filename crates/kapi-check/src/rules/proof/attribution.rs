@@ -69,6 +69,8 @@ pub enum CheckPart {
     AlreadyGreen,
     /// Whether the proof may rest on changed scripts and settings.
     ChangedSteering,
+    /// Whether the proof may rest on flagged code.
+    FlaggedCode,
     /// Whether each hunk is taken back in turn.
     Strength,
     /// The turn budget.
@@ -90,6 +92,7 @@ impl fmt::Display for CheckPart {
             Self::Tests => "tests",
             Self::AlreadyGreen => "already green",
             Self::ChangedSteering => "changed setup",
+            Self::FlaggedCode => "flagged code",
             Self::Strength => "prove diff",
             Self::Turns => "turns",
             Self::Tokens => "tokens",

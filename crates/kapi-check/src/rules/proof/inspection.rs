@@ -40,6 +40,13 @@ pub struct Inspection {
     /// every check passed on the base.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub on_base_code: Vec<VerifyRun>,
+    /// Lines of the code under test that look like faking a pass, as `path:line`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flagged_code: Vec<String>,
+    /// The commands run again without the hunks that hold such lines; with the base's checks, too, where
+    /// these pass.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub without_flagged_code: Vec<VerifyRun>,
     /// Signs of a cheat in the lines that the change adds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
@@ -83,6 +90,7 @@ impl Inspection {
             &mut self.with_base_tests,
             &mut self.with_base_steering,
             &mut self.on_base_code,
+            &mut self.without_flagged_code,
         ];
         for run in reruns.into_iter().flatten() {
             run.output_tail.clear();
@@ -155,10 +163,20 @@ impl Inspection {
             lines.push(format!("- the change's own tests {outcome}"));
         }
         lines.extend(self.notices.iter().map(|notice| format!("- {notice}")));
+        if self.rests_on_flagged_code() {
+            lines.push("- without the flagged code the checks FAIL".to_owned());
+        } else if !self.without_flagged_code.is_empty() {
+            lines.push("- without the flagged code the checks also pass".to_owned());
+        }
         lines.extend(self.strength.iter().map(|it| format!("- {}", it.words())));
         lines
     }
 
+    /// Tells whether the checks fail without the code that shows signs of a cheat.
+    #[must_use]
+    pub fn rests_on_flagged_code(&self) -> bool {
+        !self.without_flagged_code.is_empty() && !all_pass(&self.without_flagged_code)
+    }
     /// Says how the commands ended with a part of the base, alone or with all else that checks.
     fn outcome(&self, with: &str, alone: &[VerifyRun]) -> String {
         if all_pass(&self.with_base_checks) || all_pass(alone) {

@@ -91,6 +91,23 @@ impl NoticeKind {
             Self::SpecialCase => "It branches on a value that the tests use.",
         }
     }
+
+    /// Tells whether code that does this can make checks pass that fail without it. A condition on a
+    /// tests' value can, too, and is what many an honest change is.
+    #[must_use]
+    pub const fn can_fake_a_pass(self) -> bool {
+        match self {
+            Self::ExitsProcess
+            | Self::LooksAtRunner
+            | Self::PatchesFramework
+            | Self::AlwaysEqual
+            | Self::WritesTests
+            | Self::SwallowsFailure
+            | Self::SkipsTests
+            | Self::DetectsEnvironment => true,
+            Self::SpecialCase => false,
+        }
+    }
 }
 
 impl fmt::Display for Notice {

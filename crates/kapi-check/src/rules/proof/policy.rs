@@ -15,8 +15,19 @@ pub struct CheckPolicy {
     /// Whether the proof may rest on what the change itself made of scripts and settings that steer
     /// the checks.
     pub changed_steering: bool,
+    /// Whether the proof may rest on code that shows signs of faking a pass.
+    #[serde(skip_serializing_if = "is_off")]
+    pub flagged_code: bool,
     /// Whether each hunk of the change is taken back in turn, to see which of them the checks notice.
     pub strength: bool,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands the field over by reference"
+)]
+const fn is_off(switch: &bool) -> bool {
+    !*switch
 }
 
 /// What the agent may do to the tests that a project has.

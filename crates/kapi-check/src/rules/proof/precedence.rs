@@ -25,6 +25,8 @@ pub struct CheckSettings {
     pub already_green: Option<bool>,
     /// Whether the proof may rest on changed scripts and settings.
     pub changed_steering: Option<bool>,
+    /// Whether the proof may rest on flagged code.
+    pub flagged_code: Option<bool>,
     /// Whether each hunk is taken back in turn.
     pub strength: Option<bool>,
     /// Agent turns at most.
@@ -45,6 +47,7 @@ impl CheckSettings {
             tests: self.tests.unwrap_or_default(),
             already_green: self.already_green.unwrap_or_default(),
             changed_steering: self.changed_steering.unwrap_or_default(),
+            flagged_code: self.flagged_code.unwrap_or_default(),
             strength: self.strength.unwrap_or_default(),
         }
     }
@@ -134,7 +137,7 @@ const AMOUNTS: [Single<u64>; 3] = [
     amount(CheckPart::UsdMicros, |settings| &mut settings.usd_micros),
     amount(CheckPart::WallMs, |settings| &mut settings.wall_ms),
 ];
-const SWITCHES: [Single<bool>; 3] = [
+const SWITCHES: [Single<bool>; 4] = [
     Single {
         part: CheckPart::AlreadyGreen,
         location: |settings| &mut settings.already_green,
@@ -144,6 +147,12 @@ const SWITCHES: [Single<bool>; 3] = [
     Single {
         part: CheckPart::ChangedSteering,
         location: |settings| &mut settings.changed_steering,
+        usual: Some(false),
+        narrows: |wanted, now| !wanted && now == Some(true),
+    },
+    Single {
+        part: CheckPart::FlaggedCode,
+        location: |settings| &mut settings.flagged_code,
         usual: Some(false),
         narrows: |wanted, now| !wanted && now == Some(true),
     },

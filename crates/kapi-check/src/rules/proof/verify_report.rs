@@ -33,6 +33,7 @@ impl VerifyReport {
             &seen.with_base_tests,
             &seen.with_base_steering,
             &seen.on_base_code,
+            &seen.without_flagged_code,
         ];
         self.runs.iter().chain(reruns.into_iter().flatten())
     }

@@ -31,6 +31,7 @@ const KEYS: [(&str, &[&str]); 6] = [
             "tests",
             "already_green",
             "allow_changed_setup",
+            "allow_flagged_code",
             "prove_diff",
         ],
     ),

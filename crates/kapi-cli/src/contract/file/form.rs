@@ -35,6 +35,7 @@ pub(super) struct ContractForm {
     pub(super) tests: Option<Setting<TestsName>>,
     pub(super) already_green: Option<Setting<bool>>,
     pub(super) allow_changed_setup: Option<Setting<bool>>,
+    pub(super) allow_flagged_code: Option<Setting<bool>>,
     pub(super) prove_diff: Option<Setting<bool>>,
     // Whoever names a file makes all of it their own word.
     #[serde(rename = "attribution")]
@@ -81,6 +82,7 @@ pub(super) struct ChecksForm {
     pub(super) tests: Option<Setting<TestsName>>,
     pub(super) already_green: Option<Setting<bool>>,
     pub(super) changed_steering: Option<Setting<bool>>,
+    pub(super) flagged_code: Option<Setting<bool>>,
     pub(super) strength: Option<Setting<bool>>,
 }
 

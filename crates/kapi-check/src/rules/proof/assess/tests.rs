@@ -160,6 +160,31 @@ fn steering_is_a_judge_s_or_a_person_s_to_allow() {
 }
 
 #[test]
+fn flagged_code_is_a_judge_s_or_a_person_s_to_allow_where_the_proof_rests_on_it() {
+    let flagged = |without_flagged_code| Inspection {
+        flagged_code: paths(&["calc.py:3"]),
+        without_flagged_code,
+        ..Inspection::default()
+    };
+    let rests = Some(ProofObjection::RestsOnFlaggedCode {
+        lines: paths(&["calc.py:3"]),
+    });
+    assert_eq!(objected(flagged(fails())), rests);
+    assert_eq!(objected(flagged(passes())), None);
+    // Logs of before say nothing of it.
+    assert_eq!(objected(flagged(Vec::new())), None);
+    assert_eq!(
+        against(&CheckPolicy::default(), flagged(fails()), true),
+        None
+    );
+    let allowing = CheckPolicy {
+        flagged_code: true,
+        ..CheckPolicy::default()
+    };
+    assert_eq!(against(&allowing, flagged(fails()), false), None);
+}
+
+#[test]
 fn the_grade_says_what_was_red_before() {
     let graded = |base: Vec<VerifyRun>, on_base_code: Vec<VerifyRun>| {
         let report = green(Inspection {

@@ -29,6 +29,7 @@ fn hostile() -> CheckSettings {
         tests: Some(TestPolicy::Free),
         already_green: Some(true),
         changed_steering: Some(true),
+        flagged_code: Some(true),
         strength: Some(false),
         turns: Some(9_000),
         tokens: Some(u64::MAX),
@@ -52,6 +53,7 @@ fn nobody_but_the_person_replaces_or_loosens_anything() {
                 tests: Some(TestPolicy::Locked),
                 already_green: Some(false),
                 changed_steering: Some(false),
+                flagged_code: Some(false),
                 strength: Some(true),
                 turns: Some(5),
                 tokens: Some(6),
@@ -81,6 +83,7 @@ fn nobody_but_the_person_replaces_or_loosens_anything() {
                     CheckPart::WallMs,
                     CheckPart::AlreadyGreen,
                     CheckPart::ChangedSteering,
+                    CheckPart::FlaggedCode,
                     CheckPart::Strength,
                 ]
             );
