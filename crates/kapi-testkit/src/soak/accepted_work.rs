@@ -96,6 +96,8 @@ impl AcceptedWork {
         )) {
             Ok(child) => {
                 self.launches.push(n);
+                // Who has ended is taken out of the process table.
+                self.launched.retain_mut(|child| !has_ended(child));
                 self.launched.push(child);
                 format!("launch/l{n} writes {n}")
             }
@@ -272,11 +274,16 @@ fn script(machine: &SoakMachine, name: &str) -> String {
     )
 }
 
+/// Tells whether a child has ended.
+pub(super) fn has_ended(child: &mut Child) -> bool {
+    child.try_wait().is_ok_and(|ended| ended.is_some())
+}
+
 /// Waits until a process has ended; one that takes too long is killed.
 fn await_end(child: &mut Child) -> bool {
     let began = Instant::now();
     while began.elapsed() < PATIENCE {
-        if child.try_wait().is_ok_and(|ended| ended.is_some()) {
+        if has_ended(child) {
             return true;
         }
         thread::sleep(LOOK);

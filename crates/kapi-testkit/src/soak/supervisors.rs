@@ -9,6 +9,7 @@ use std::time::Instant;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::soak::MemoryGrowth;
+use crate::soak::accepted_work::has_ended;
 use crate::soak::machine::SoakMachine;
 
 /// Two supervisors: one that is never killed, and one that is.
@@ -30,7 +31,6 @@ struct SteadySupervisor {
 impl Supervisors {
     /// Starts what is not there, and looks at the memory of the one that stays.
     pub(super) fn keep(&mut self, machine: &SoakMachine) -> Result<(), Vec<String>> {
-        let has_ended = |child: &mut Child| child.try_wait().is_ok_and(|ended| ended.is_some());
         if self
             .steady
             .as_mut()
