@@ -1,7 +1,5 @@
 //! Who works on a task: this process, another one, the next one after a death, or nobody yet.
 
-use std::thread;
-
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -186,20 +184,14 @@ fn over_capacity_waits_in_one_mode_and_is_refused_in_the_other() {
     );
 
     env.configure("[kernel]\nmax_concurrency = 1\n");
-    thread::scope(|scope| {
-        let second =
-            scope.spawn(|| env.kapi(&["task", "run", "another", "--json", "--agent", HONEST]));
-        let waiting = await_some("the second to wait", || {
-            let shown = env.kapi(&["show", "task_2", "--json"]);
-            (shown.code == 0).then(|| shown.document())
-        });
-        assert_eq!(waiting["status"], "queued", "{waiting:#}");
-        assert_eq!(waiting["waits"], "all 1 slots of the project are in use");
-        env.kapi(&["cancel", "task_1"]);
-        let output = second.join().unwrap();
-        assert_eq!(output.code, 0, "{output:?}");
-        assert!(output.stdout.contains("all 1 slots"), "{output:?}");
-    });
+    let mut second = env.start(&["task", "run", "another", "--json", "--agent", HONEST]);
+    second.await_line(&|line| line.contains("all 1 slots"));
+    let waiting = env.json(&["show", "task_2"]);
+    assert_eq!(waiting["status"], "queued", "{waiting:#}");
+    assert_eq!(waiting["waits"], "all 1 slots of the project are in use");
+    env.kapi(&["cancel", "task_1"]);
+    let output = second.finish();
+    assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(first.finish().code, 5);
 }
 
