@@ -6,7 +6,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::environment::{BRANCH, Environment, FIRST, TEST_SH, for_each, write};
+use crate::environment::{BRANCH, Environment, FIRST, TEST_SH, for_each, with_room, write};
 
 /// An agent that does the job.
 const HONEST: &str = "command:echo 42 > answer.txt";
@@ -290,14 +290,19 @@ fn a_run_with_nothing_to_change_is_done_at_the_base() {
 
 #[test]
 fn a_verify_command_that_hangs_is_killed_and_is_a_failure() {
-    let env = Environment::new();
-    let options = [
-        "--verify",
-        "echo thinking; sleep 1000",
-        "--verify-timeout",
-        "300ms",
-    ];
-    let run = env.run(HONEST, &[&options[..], &["--turns", "1"]].concat());
+    let (env, run) = with_room(300, |limit_ms| {
+        let env = Environment::new();
+        let limit = format!("{limit_ms}ms");
+        let options = [
+            "--verify",
+            "echo thinking; sleep 1000",
+            "--verify-timeout",
+            &limit,
+        ];
+        let run = env.run(HONEST, &[&options[..], &["--turns", "1"]].concat());
+        let has_said = run.result["verify"][0]["output_tail"] != "";
+        has_said.then_some((env, run))
+    });
     run.assert_status("paused", 5);
     run.assert_nothing_published(&env);
     let check = &run.result["verify"][0];
@@ -311,9 +316,12 @@ fn a_verify_command_that_hangs_is_killed_and_is_a_failure() {
 
 #[test]
 fn a_turn_that_hangs_is_killed_and_its_work_is_checked_all_the_same() {
-    let env = Environment::new();
     let agent = "command:echo 42 > answer.txt; setsid sleep 1000 & sleep 1000";
-    let run = env.run(agent, &["--turn-timeout", "400ms"]);
+    let (env, run) = with_room(400, |limit_ms| {
+        let env = Environment::new();
+        let run = env.run(agent, &["--turn-timeout", &format!("{limit_ms}ms")]);
+        (run.status() != "stalled").then_some((env, run))
+    });
     run.assert_status("done", 0);
     assert_eq!(
         run.events("agent_ended")[0]["run"]["end"]["end"],
