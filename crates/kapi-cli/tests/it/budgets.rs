@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::dialogs::at_terminal;
-use crate::environment::{BRANCH, Environment, FIRST};
+use crate::environment::{BRANCH, Environment, FIRST, write};
 use crate::program::Run;
 
 /// A script that uses money and tokens each turn and is right in the third.
@@ -104,15 +104,23 @@ fn a_limit_kills_in_the_middle_of_a_turn() {
 #[test]
 fn time_ends_a_run_and_more_time_lets_it_go_on() {
     let env = Environment::new();
-    let agent = "command:case $KAPI_RUN_ID in *-a1) sleep 3000;; esac; echo 42 > answer.txt";
-    // What comes before the agent has to fit in, on a busy machine too.
-    let run = env.run(agent, &["--wall", "6s"]);
+    // However little of its work fits in on a busy machine, it does not end before it is let.
+    let gate = env.root().join("gate");
+    write(&gate.join("shut"), "");
+    env.configure(&format!("[sandbox]\nread_only = [{gate:?}]\n"));
+    let open = gate.join("open");
+    let agent = format!(
+        "command:until [ -e {} ]; do sleep 0.05; done; echo 42 > answer.txt",
+        open.display()
+    );
+    let run = env.run(&agent, &["--wall", "6s"]);
     run.assert_status("paused", 5);
     assert_eq!(run.reason(), "the time budget is used up");
     assert!(run.result["wall_ms"].as_u64().unwrap() >= 6000);
     env.await_no_process();
     env.kapi(&["resume", "1"]).assert_error(3, &["time budget"]);
     assert_eq!(env.kapi(&["budget", "1", "--wall", "+10m"]).code, 0);
+    write(&open, "");
     env.resume("1").assert_status("done", 0);
 }
 
