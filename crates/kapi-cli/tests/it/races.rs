@@ -1,5 +1,7 @@
 //! Races: several agents on one contract, a real git, one winner, and nothing lost of the others.
 
+use std::path::PathBuf;
+
 use kapi_core::actor::Actor;
 use kapi_goal::record::race::{Winner, winner};
 use kapi_goal::rules::command::GoalCommand;
@@ -53,6 +55,27 @@ fn race(env: &Environment, agents: &[&str], options: &[&str]) -> Race {
     ended(env.kapi(&racing(agents, options)))
 }
 
+/// What an agent waits at until the test lets it do the work.
+struct Gate(PathBuf);
+
+impl Gate {
+    fn new(env: &Environment) -> Self {
+        let dir = env.root().join("gate");
+        write(&dir.join("shut"), "");
+        env.configure(&format!("[sandbox]\nread_only = [{dir:?}]\n"));
+        Self(dir.join("open"))
+    }
+
+    fn agent(&self) -> String {
+        let open = self.0.display();
+        format!("command:until [ -e {open} ]; do sleep 0.01; done; echo 42 > answer.txt")
+    }
+
+    fn open(&self) {
+        write(&self.0, "");
+    }
+}
+
 impl Race {
     /// Returns a lane by its number.
     fn lane(&self, number: u64) -> &Value {
@@ -83,7 +106,13 @@ fn statuses(env: &Environment) -> Vec<GoalStatus> {
 fn the_first_that_is_proved_wins_and_the_others_stop_with_the_reason() {
     let env = Environment::new();
     let main = env.commit_of("main");
-    let race = race(&env, &[NEVER, FAST, NEVER], &[]);
+    let gate = Gate::new(&env);
+    let running = env.start(&racing(&[NEVER, &gate.agent(), NEVER], &[]));
+    for id in [FIRST, THIRD] {
+        await_working(&env, id);
+    }
+    gate.open();
+    let race = ended(running.finish());
     assert_eq!(race.output.code, 0, "{:?}", race.output);
     assert_eq!(race.result["race"], 1);
     assert_eq!(race.result["winner"]["lane"], 2);
@@ -160,12 +189,18 @@ fn the_work_of_a_loser_is_kept_under_its_ref_and_listed() {
 fn a_comparison_lets_all_end_and_ranks_them() {
     let env = Environment::new();
     let large = "command:echo 42 > answer.txt; seq 100 > more.txt";
-    let slow = "command:sleep 3; echo 42 > answer.txt";
-    let agents = [WRONG, slow, large, FAST];
-    let race = race(&env, &agents, &["--compare", "--turns", "2"]);
+    let gate = Gate::new(&env);
+    let slow = gate.agent();
+    let agents = [WRONG, &slow, large, FAST];
+    let running = env.start(&racing(&agents, &["--compare", "--turns", "2"]));
+    for id in [THIRD, "004-make-answer-right"] {
+        env.await_event(id, &|event| event["type"] == "goal_done");
+    }
+    gate.open();
+    let race = ended(running.finish());
     assert_eq!(race.output.code, 0, "{:?}", race.output);
     assert_eq!(race.result["ends"], "compare");
-    // By proof, then time: the slow one took three seconds more than the fast ones.
+    // By proof, then time: the slow one worked until the fast ones were done, and longer.
     let order = race.order();
     assert_eq!((order[2], order[3]), (2, 1), "{:#}", race.result);
     for number in [2, 3, 4] {
