@@ -122,7 +122,9 @@ fn a_message_reaches_the_agent_of_a_task_while_it_works() {
 fn a_workflow_passes_messages_to_its_goals_and_rests_until_it_is_resumed() {
     const FIRST: &str = "{write: {path: word.txt, content: \"helo\\n\"}}";
     assert!(AGENT.contains(FIRST));
-    let waits = "{say: begun}, {bash: '[ -e \"$HOME/began\" ] || { touch \"$HOME/began\"; sleep 3000; }'}, ";
+    // It says so once it has left the sign by which it knows that it was here before.
+    let waits = "{bash: 'cd; if [ -e began ]; then touch again; fi; touch began'}, {say: begun}, \
+                 {bash: '[ -e \"$HOME/again\" ] || sleep 3000'}, ";
     let machine = Machine::with_agent(&AGENT.replacen(FIRST, &format!("{waits}{FIRST}"), 1));
     let env = &machine.env;
     let args = [
