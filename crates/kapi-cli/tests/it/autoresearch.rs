@@ -47,7 +47,7 @@ pub(crate) const CONTRACT: &[&str] = &[
     "--checks",
     "sh tests/check.sh",
     "--benchmark-timeout",
-    "4s",
+    "60s",
     "--scope",
     "src",
     "--off-limits",
@@ -225,7 +225,7 @@ fn a_mixed_bag_of_ideas_ends_with_exactly_the_real_gains() {
     let held_back = env.root().join("held-back");
     write_held_back(&held_back).unwrap();
     let held_back = held_back.display().to_string();
-    let limits = ["--benchmark-timeout", "8s", "--held-back", &held_back];
+    let limits = ["--benchmark-timeout", "20s", "--held-back", &held_back];
     let proposed = machine.search(&[COUNTED, CHECKED, &limits].concat());
     assert_eq!(proposed.code, 5, "{proposed:?}");
     let base = env.commit_of("main");
@@ -402,7 +402,14 @@ fn a_search_goes_on_from_what_another_tool_left() {
     }
     env.commit_all("what another tool left");
     let dir = env.repository().display().to_string();
-    let proposed = machine.search(&["--import", &dir, "--runs", "1", "--benchmark-timeout", "4s"]);
+    let proposed = machine.search(&[
+        "--import",
+        &dir,
+        "--runs",
+        "1",
+        "--benchmark-timeout",
+        "60s",
+    ]);
     assert_eq!(proposed.code, 5, "{proposed:?}");
     machine.approve();
     let done = machine.resume(&[]);
