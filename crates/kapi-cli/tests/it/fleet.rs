@@ -21,6 +21,8 @@ impl Fleet {
     pub(crate) fn new(n_servers: usize) -> Self {
         let above = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let cluster = Cluster::start(n_servers, above).unwrap();
+        // Whoever asks waits for ten seconds only.
+        cluster.wait_until_healthy().unwrap();
         let mut asks = Environment::new();
         asks.set("KAPI_STORE", &cluster.address());
         Self { cluster, asks }
