@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::environment::{BRANCH, Environment, FIRST, await_some, for_each, processes_with, usual};
+use crate::environment::{
+    BRANCH, Environment, FIRST, await_some, for_each, processes_with, usual, write,
+};
 use crate::program::{Run, Running};
 
 /// Three turns, none of which can be repeated without a trace.
@@ -121,14 +123,22 @@ fn a_killed_run_without_a_sandbox_leaves_no_process_either() {
 #[test]
 fn a_polite_kill_stops_cleanly_after_the_agent() {
     let (tree, _) = undisturbed();
+    // What it hears the signal in, and what does not end before it is let, should that be over already.
     let cases = [
-        ("t001-verify-a1", Signal::TERM),
-        ("t003-judge-a1", Signal::HUP),
-        ("t003-commit-a1", Signal::INT),
+        ("t001-verify-a1", "t001-verify-a1", Signal::TERM),
+        ("t003-judge-a1", "t003-judge-a1", Signal::HUP),
+        ("t003-commit-a1", "t003-verify-a1", Signal::INT),
     ];
-    for_each(&cases, |&(effect, signal)| {
+    for_each(&cases, |&(effect, hangs, signal)| {
         let env = Environment::new();
-        let running = start(&env);
+        let gate = env.root().join("gate");
+        write(&gate.join("shut"), "");
+        env.configure(&format!("[sandbox]\nread_only = [{gate:?}]\n"));
+        let open = gate.join("open");
+        let waits = format!("until [ -e {} ]; do sleep 0.05; done", open.display());
+        let hangs = format!("case $KAPI_RUN_ID in *-{hangs}) {waits};; esac; ");
+        let judge = JUDGE.replacen("command:", &format!("command:{hangs}"), 1);
+        let running = start_with(&env, &judge, &format!("{hangs}{VERIFY}"));
         env.await_event(FIRST, &|event| event["data"]["effect"] == effect);
         running.signal(signal);
         let stopped = Run::from(running.finish());
@@ -139,6 +149,7 @@ fn a_polite_kill_stops_cleanly_after_the_agent() {
         );
         assert_eq!(stopped.result["next"][0], "kapi resume 001");
         env.await_no_process();
+        write(&open, "");
         env.resume("1").assert_status("done", 0);
         assert_as_if_nothing_had_happened(&env, &tree, effect);
     });
@@ -156,11 +167,15 @@ fn undisturbed() -> (String, usize) {
 }
 
 fn start(env: &Environment) -> Running {
+    start_with(env, JUDGE, VERIFY)
+}
+
+fn start_with(env: &Environment, judge: &str, verify: &str) -> Running {
     let options = [
         "--judge",
-        JUDGE,
+        judge,
         "--verify",
-        VERIFY,
+        verify,
         "--protect",
         "test.sh",
         "--json",
