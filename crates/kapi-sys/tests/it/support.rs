@@ -13,7 +13,7 @@ use kapi_sys::process::{FinishedProcess, OutputLine, ProcessLimits, Program, run
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Longer than anything takes that is not broken.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The second process, built from `tests/peer`.
 pub(crate) const PEER: &str = env!("CARGO_BIN_EXE_kapi-sys-peer");
