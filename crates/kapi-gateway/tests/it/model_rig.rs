@@ -32,7 +32,7 @@ pub(crate) const PLACEHOLDER: &str = "kapi-run-7";
 /// What must never be seen.
 pub(crate) const SECRET: &str = "sk-real-and-very-secret-0123456789";
 /// Longer than anything here takes, unless it hangs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 const LIMITS: HeadLimits = HeadLimits {
     bytes_max: 64 * 1024,

@@ -61,7 +61,10 @@ fn a_stream_that_stalls_breaks_off_after_what_came() {
         wait_for_close(stream);
         After::Close
     };
-    run(impatient(), provide, &|rig| {
+    let mut setup = Setup::new(ModelDialect::Anthropic);
+    // Silence is measured from what came, and that may take a busy provider longer.
+    setup.timeouts.silence = Duration::from_secs(2);
+    run(setup, provide, &|rig| {
         let got = rig.connect().post("/v1/messages", "{}");
         assert_eq!((got.body.as_str(), got.is_whole), (STARTED, false));
         rig.wait_for(&|event| *event == GatewayEvent::Stalled { call: 1 });

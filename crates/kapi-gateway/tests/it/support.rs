@@ -22,7 +22,7 @@ use kapi_gateway::serve::{ServeLimits, StopSignal, serve};
 use kapi_sys::clock::SystemClock;
 
 /// Longest wait for something that must happen.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A thread that ends with its stop sign.
 pub(crate) struct Background {
