@@ -89,7 +89,7 @@ fn whoever_is_cut_off_fails_in_time_and_goes_on_when_the_network_is_back() {
     let began = Instant::now();
     let error = cut.try_append(1).unwrap_err();
     assert!(
-        began.elapsed() < Duration::from_secs(6),
+        began.elapsed() < Duration::from_secs(30),
         "{:?}",
         began.elapsed()
     );
