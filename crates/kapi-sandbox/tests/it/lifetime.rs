@@ -55,13 +55,17 @@ fn the_deadline_ends_everything() {
             &with_daemon(&mark, &format!("trap '' TERM INT HUP; sleep {mark}")),
         ) {
             request.deadline_ms = 1_500;
-            let reply = location.run(&request);
-            assert_eq!(
-                (reply.end.as_str(), reply.stdout.as_str()),
-                ("DeadlinePassed", "up\n"),
-                "{reply:?}"
-            );
-            assert_eq!(count_processes(&mark), 0, "{}", request.level);
+            loop {
+                let reply = location.run(&request);
+                assert_eq!(reply.end, "DeadlinePassed", "{reply:?}");
+                assert_eq!(count_processes(&mark), 0, "{}", request.level);
+                if reply.stdout == "up\n" {
+                    break;
+                }
+                // A busy machine starts a daemon as slowly; the driver has a limit, too.
+                request.deadline_ms *= 2;
+                assert!(request.deadline_ms < 60_000, "{reply:?}");
+            }
         }
     });
 }

@@ -111,7 +111,7 @@ impl Workplace {
             ],
             cwd: "/workspace".to_owned(),
             stdin: String::new(),
-            deadline_ms: 20_000,
+            deadline_ms: 60_000,
             resources: Vec::new(),
             processors: Vec::new(),
             counters: Vec::new(),
@@ -181,7 +181,7 @@ impl Workplace {
             stdin: serde_json::to_vec(request).unwrap(),
             pass_fds: Vec::new(),
             limits: ProcessLimits {
-                deadline: Duration::from_secs(60),
+                deadline: Duration::from_secs(120),
                 idle: None,
                 tail_bytes_max: 8 * 1024 * 1024,
                 line_bytes_max: 1024,
@@ -206,7 +206,7 @@ pub(crate) fn shell(line: &str) -> Program {
         stdin: Vec::new(),
         pass_fds: Vec::new(),
         limits: ProcessLimits {
-            deadline: Duration::from_secs(20),
+            deadline: Duration::from_secs(120),
             idle: None,
             tail_bytes_max: 1024,
             line_bytes_max: 1024,

@@ -47,11 +47,18 @@ fn the_deadline_ends_everything() {
             &format!("trap '' TERM INT HUP; sleep {mark}"),
         ));
         ask.deadline_ms = 4_000;
-        let reported = yard.run(&ask);
-        let seen = (reported.end.as_str(), reported.stdout.as_str());
-        assert_eq!(seen, ("DeadlinePassed", "up\n"), "{reported:?}");
-        assert_eq!(count_processes(&mark), 0);
-        assert_eq!(yard.remains(), "");
+        loop {
+            let reported = yard.run(&ask);
+            assert_eq!(reported.end, "DeadlinePassed", "{reported:?}");
+            assert_eq!(count_processes(&mark), 0);
+            assert_eq!(yard.remains(), "");
+            if reported.stdout == "up\n" {
+                break;
+            }
+            // A busy machine starts a container as slowly; the driver has a limit, too.
+            ask.deadline_ms *= 2;
+            assert!(ask.deadline_ms < 60_000, "{reported:?}");
+        }
     });
 }
 
