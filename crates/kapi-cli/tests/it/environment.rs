@@ -277,7 +277,7 @@ pub(crate) fn await_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
 pub(crate) fn with_room<T>(first_ms: u64, attempt: impl FnMut(u64) -> Option<T>) -> T {
     let limits = iter::successors(Some(first_ms), |limit_ms| Some(limit_ms * 2));
     let mut limits = limits.take_while(|limit_ms| Duration::from_millis(*limit_ms) < PATIENCE);
-    limits.find_map(attempt).expect("a limit that leaves room")
+    limits.find_map(attempt).unwrap()
 }
 
 /// Returns the processes that carry a text in their environment or command line.
