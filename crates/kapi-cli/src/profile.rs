@@ -81,6 +81,8 @@ pub(crate) struct ProfileFile {
     pub(crate) commit_message: Option<SourcedValue<String>>,
     /// Who is named beside the author.
     pub(crate) co_authors: Vec<SourcedValue<CoAuthor>>,
+    /// Whether the agent's own commits are kept.
+    pub(crate) keep_commits: Option<SourcedValue<bool>>,
     /// What can be reached.
     pub(crate) network: Option<SourcedValue<NetworkMode>>,
     /// Hosts that may be reached.
@@ -114,6 +116,7 @@ impl ProfileFile {
             remote: None,
             commit_message: None,
             co_authors: Vec::new(),
+            keep_commits: None,
             network: None,
             allow: Vec::new(),
             nested_namespaces: None,

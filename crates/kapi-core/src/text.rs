@@ -6,6 +6,10 @@ use std::fmt;
 
 use crate::quote::head;
 
+/// What an agent is asked whose own commits are kept, behind a word or two.
+pub const COMMIT_EACH_STEP: &str = "commit each step with a message that says what it does and why: \
+                                    your commits are kept. Do not push.";
+
 /// Returns a text as one line: its words, with one space between them.
 #[must_use]
 pub fn one_line(text: &str) -> String {

@@ -6,7 +6,7 @@
 
 pub(crate) mod lfs;
 pub(crate) mod link;
-mod own;
+pub(crate) mod own;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -15,6 +15,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::author::Author;
+use crate::candidate::own::OwnCommitRules;
 use crate::change::PathChange;
 use crate::command::GitError;
 use crate::commit_object::{CommitObject, utc};
@@ -60,6 +61,9 @@ pub struct Candidate {
     pub changed: Vec<PathChange>,
     /// What is in the workspace but not in the commit, by path; never what git ignores.
     pub refused: Vec<RefusedPath>,
+    /// How many of the agent's own commits were to be kept and hold what may not be committed; what
+    /// else they change is in the next.
+    pub own_left_out: usize,
 }
 
 /// A candidate that could not be made.
@@ -128,8 +132,9 @@ impl Repository {
     ) -> Result<Candidate, CandidateError> {
         check(plan)?;
         let WorkspaceSnapshot { tree, refused } = self.snapshot(workspace)?;
-        let own = self.committable(workspace, own, &refused)?;
-        let (parent, plan) = self.write_own_commits(&workspace.base, plan, &own, &tree)?;
+        let rules = OwnCommitRules::new(&workspace.base, &refused);
+        let kept = rules.committable(&workspace.scratch(self)?, own)?;
+        let (parent, plan) = self.write_own_commits(&workspace.base, plan, &kept, &tree)?;
         let commit = self.commit_for(&workspace.goal, &parent, &plan, &tree)?;
         let changed = self.tree_changes(&workspace.base, tree.as_str())?;
         Ok(Candidate {
@@ -137,6 +142,7 @@ impl Repository {
             tree,
             changed,
             refused,
+            own_left_out: own.len() - kept.len(),
         })
     }
 

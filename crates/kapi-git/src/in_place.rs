@@ -45,6 +45,7 @@ impl Repository {
             tree,
             changed,
             refused,
+            own_left_out: 0,
         })
     }
 

@@ -87,11 +87,21 @@ impl Repository {
         let Some(tip) = tip.filter(|tip| tip != plan.base) else {
             return Ok(Vec::new());
         };
-        let quarantine = self.quarantine(plan)?;
-        let line = line(&quarantine, &tip, plan.base)?;
-        let pack = thin_pack(quarantine.call("pack-objects"), &tip, &[plan.base])?;
-        self.unpack_checked(pack, &tip)?;
+        let taken = self.take(plan, &tip);
+        // Whatever came of it: what it holds of the agent's objects is of no more use.
         owned_dir::discard(plan.scratch)?;
+        taken
+    }
+
+    fn take(
+        &self,
+        plan: &OwnCommitsPlan<'_>,
+        tip: &CommitId,
+    ) -> Result<Vec<OwnCommit>, OwnCommitsError> {
+        let quarantine = self.quarantine(plan)?;
+        let line = line(&quarantine, tip, plan.base)?;
+        let pack = thin_pack(quarantine.call("pack-objects"), tip, &[plan.base])?;
+        self.unpack_checked(pack, tip)?;
         line.iter().map(|id| Ok(self.read_own(id)?)).collect()
     }
 

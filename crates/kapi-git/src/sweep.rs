@@ -18,7 +18,7 @@ use crate::refused_path::{RefusalReason, RefusedPath};
 const ENTRIES_MAX: usize = 4_000_000;
 
 /// The longest path below the workspace that git can open.
-const PATH_BYTES_MAX: usize = 4_000;
+pub(crate) const PATH_BYTES_MAX: usize = 4_000;
 
 /// Opens up everything below `root` and returns what no commit can hold, by relative path.
 pub(crate) fn sweep(root: &Path) -> Vec<RefusedPath> {

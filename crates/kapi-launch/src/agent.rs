@@ -14,7 +14,7 @@ use kapi_agent::hook::instruction::PROGRESS_INSTRUCTION;
 use kapi_agent::launch::LaunchPurpose;
 use kapi_core::agent_end::{AgentEnd, AgentRun};
 use kapi_core::isolation::SandboxLevel;
-use kapi_core::text::limit_text;
+use kapi_core::text::{COMMIT_EACH_STEP, limit_text};
 use kapi_core::usage::Usage;
 use kapi_machine::watch::Activity;
 use kapi_run::asking::{AgentRequest, ask_gated};
@@ -321,6 +321,12 @@ fn prompt(
     let task = match merging {
         Some(merge) => format!("{}\n\n{}", plan.prompt.trim_end(), merge.instruction()),
         None => plan.prompt.clone(),
+    };
+    let task = match &record.branch {
+        Some(branch) if branch.keep_commits => {
+            format!("{}\n\nAs you work, {COMMIT_EACH_STEP}", task.trim_end())
+        }
+        Some(_) | None => task,
     };
     let task = match attempt {
         LaunchAttempt::First => task,

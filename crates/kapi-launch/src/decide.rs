@@ -162,6 +162,10 @@ fn go_on(
             return Err(LaunchError::new(LaunchErrorKind::Denied, message, hint));
         }
     }
+    if is_merging && asked.is_some_and(|branch| branch.keep_commits) {
+        let note = "A merge is one commit, so the agent's own commits are not kept.";
+        notes.push(note.to_owned());
+    }
     notes.push(match earlier.state {
         LaunchState::Running => {
             format!("The last launch of {id} was interrupted; this one continues where it stopped.")
@@ -224,6 +228,7 @@ pub(crate) fn settle(
             let mut branch = earlier.and_then(|earlier| earlier.branch.clone());
             if let (Some(branch), Some(asked)) = (&mut branch, asked) {
                 branch.push = asked.push;
+                branch.keep_commits = asked.keep_commits && branch.merging.is_none();
             }
             branch
         }
@@ -370,6 +375,7 @@ fn new_branch(
         remote_name: asked.remote_name.clone(),
         push: asked.push,
         start: beginning.start.to_string(),
+        keep_commits: asked.keep_commits,
         local: beginning.local.as_ref().map(ToString::to_string),
         stand_in: beginning.local.is_some().then(|| format!("kapi/{refs}")),
         refs,

@@ -11,6 +11,7 @@ use kapi_git::change::ChangeKind;
 use kapi_git::id::{CommitId, RefPart};
 use kapi_git::layer::Layer;
 use kapi_git::layer::commit::LayerPlan;
+use kapi_git::own_commits::{OwnCommit, OwnCommitsPlan};
 use kapi_git::publish::PublishError;
 use kapi_git::push::{PushPlan, Remote};
 use kapi_git::repository::Repository;
@@ -91,7 +92,9 @@ impl SandboxWork<'_> {
             at_unix_seconds: now_ms.div_euclid(1000),
         };
         let mut made = LaunchCommit::default();
-        let candidate = self.candidate(workspace, &plan, &mut made)?;
+        let own = self.own_commits(location, branch, &mut made)?;
+        let candidate = self.candidate(workspace, &plan, &own, &mut made)?;
+        repository_session::tell_left_out(&candidate, &mut |text| made.notes.push(text));
         made.left_out = candidate
             .refused
             .iter()
@@ -134,20 +137,40 @@ impl SandboxWork<'_> {
             at_unix_seconds: now_ms.div_euclid(1000),
         };
         let mut made = LaunchCommit::default();
-        self.candidate(workspace, &plan, &mut made).map(Some)
+        self.candidate(workspace, &plan, &[], &mut made).map(Some)
+    }
+
+    /// Returns the commits that the agent made by itself, where the branch gets them.
+    fn own_commits(
+        &self,
+        location: &SandboxPaths,
+        branch: &BranchRecord,
+        made: &mut LaunchCommit,
+    ) -> Result<Vec<OwnCommit>, LaunchError> {
+        if !branch.keep_commits {
+            return Ok(Vec::new());
+        }
+        let plan = OwnCommitsPlan {
+            view: &location.git_view(),
+            scratch: &location.dir().join("own-commits"),
+            base: &repository_session::commit_id(&branch.start)?,
+        };
+        let mut tell = |text| made.notes.push(text);
+        Ok(self.repo.own_commits(&plan, &mut tell))
     }
 
     fn candidate(
         &self,
         workspace: &GitWorkspace,
         plan: &CandidatePlan,
+        own: &[OwnCommit],
         made: &mut LaunchCommit,
     ) -> Result<Candidate, LaunchError> {
         let Self { repo, ready, .. } = self;
         let Some(layer) = &ready.layer else {
             return repo
                 .repository
-                .commit_candidate(workspace, plan)
+                .commit_candidate_after(workspace, plan, own)
                 .map_err(|error| LaunchError::failed(&error));
         };
         let layer_plan = LayerPlan {
@@ -155,6 +178,7 @@ impl SandboxWork<'_> {
             lower: &ready.lower,
             workspace,
             candidate: plan,
+            own,
         };
         let found = repo
             .repository

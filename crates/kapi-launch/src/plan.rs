@@ -63,6 +63,8 @@ pub struct BranchPlan {
     pub push: Push,
     /// The revision that is merged into it first.
     pub merge: Option<String>,
+    /// Whether it gets the commits that the agent made by itself, before one of what is left.
+    pub keep_commits: bool,
 }
 
 /// Whether a branch is pushed when it is committed.

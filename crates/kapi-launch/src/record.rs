@@ -129,6 +129,9 @@ pub struct BranchRecord {
     pub refs: String,
     /// The commit that the workspace began at.
     pub start: String,
+    /// Whether the commits that the agent made by itself are kept on it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_commits: bool,
     /// What is being merged into it, if something is.
     #[serde(default)]
     pub merging: Option<MergeRecord>,

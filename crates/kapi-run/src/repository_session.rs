@@ -11,9 +11,11 @@ use std::{fs, io, thread};
 use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
 use kapi_git::author::Author;
+use kapi_git::candidate::Candidate;
 use kapi_git::checkout::CheckoutPlan;
 use kapi_git::command::Git;
 use kapi_git::id::{CommitId, RefPart, TreeId};
+use kapi_git::own_commits::{OwnCommit, OwnCommitsPlan};
 use kapi_git::private_view::{PrivateFiles, PrivateViewPlan};
 use kapi_git::reachable::{HistoryDepth, ReachablePlan, ReachableStore};
 use kapi_git::repository::Repository;
@@ -137,6 +139,22 @@ impl RepositorySession {
             .map_err(|error| failed(&error))
     }
 
+    /// Returns the commits that an agent made by itself, where they are to be kept; none where they
+    /// cannot be taken, which is told, because its files are what counts.
+    pub fn own_commits(
+        &self,
+        plan: &OwnCommitsPlan<'_>,
+        tell: &mut dyn FnMut(String),
+    ) -> Vec<OwnCommit> {
+        self.repository.own_commits(plan).unwrap_or_else(|error| {
+            tell(format!(
+                "failed to {}; the work becomes one commit",
+                failure::chain(&error)
+            ));
+            Vec::new()
+        })
+    }
+
     /// Makes a throw-away git directory that shows a commit, and the variables that lead to it.
     ///
     /// Inside a sandbox a file over the workspace's `.git` leads to it; without one, variables do,
@@ -238,6 +256,15 @@ fn hold(common_dir: &Path) -> Result<fs::File, Failure> {
 #[must_use]
 pub fn person(repository: &Repository, grants: &HostGrants) -> Author {
     repository.person(&grants.env).unwrap_or_else(author)
+}
+
+/// Tells which of the agent's own commits are not among those before a candidate, where any are not.
+pub fn tell_left_out(candidate: &Candidate, tell: &mut dyn FnMut(String)) {
+    match candidate.own_left_out {
+        0 => {}
+        1 => tell("One of the agent's own commits contains what cannot be committed; its other changes are in the next.".to_owned()),
+        n => tell(format!("{n} of the agent's own commits contain what cannot be committed; their other changes are in the next ones.")),
+    }
 }
 
 /// Returns the identity of Kapi's commits.

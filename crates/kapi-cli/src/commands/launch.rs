@@ -68,7 +68,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "REVISION", requires = "branch")]
     base_branch: Option<String>,
     /// Merge this revision into the branch first; the agent resolves conflicts
-    #[arg(long, value_name = "REVISION", requires = "branch")]
+    #[arg(
+        long,
+        value_name = "REVISION",
+        requires = "branch",
+        conflicts_with = "keep_commits"
+    )]
     merge: Option<String>,
     /// Name of the remote branch [default: same as --branch]
     #[arg(long, value_name = "NAME", requires = "branch")]
@@ -234,6 +239,7 @@ fn plan(
             (false, _) => Push::No,
         },
         merge: args.merge.clone(),
+        keep_commits: profile.keep_commits.value && args.merge.is_none(),
     });
     if args.flags.push && branch.is_none() {
         return Err(Error::usage("there is no branch to push").with_hint("add `--branch <name>`."));

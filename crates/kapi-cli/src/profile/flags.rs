@@ -37,6 +37,9 @@ pub(crate) struct ProfileFlags {
     /// Do not push, even if the profile does
     #[arg(long)]
     pub(crate) no_push: bool,
+    /// Keep the agent's own commits and messages, instead of one commit of its work
+    #[arg(long, requires = "branch")]
+    pub(crate) keep_commits: bool,
     /// Work in a git worktree
     #[arg(long, conflicts_with = "overlay_mode")]
     pub(crate) worktree_mode: bool,

@@ -1,7 +1,7 @@
 //! Every key of `agent-sandbox.yaml`: who may set it, or why it is refused and what to do instead.
 //!
-//! The whole of what the format has; a key that is not here does not exist. What a key's value
-//! means is read elsewhere.
+//! The whole of what the format has, and `git.keep_commits` of Kapi's own; a key that is not here
+//! does not exist. What a key's value means is read elsewhere.
 
 /// What becomes of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,6 +121,7 @@ pub(super) const KEYS: &[(&str, KeyDisposition)] = &[
         ),
     ),
     ("git.co_authors", Person),
+    ("git.keep_commits", Person),
     (
         "git.attribution.commit",
         Only(

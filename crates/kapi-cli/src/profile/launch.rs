@@ -78,6 +78,8 @@ pub(crate) struct LaunchProfile {
     pub(crate) message: SourcedValue<String>,
     /// Who is named beside the author.
     pub(crate) co_authors: Vec<SourcedValue<CoAuthor>>,
+    /// Whether the agent's own commits are kept.
+    pub(crate) keep_commits: SourcedValue<bool>,
     /// The person's own table from tool calls to phases.
     pub(crate) mapping: Option<SourcedValue<PathBuf>>,
     /// What the person should know, as sentences.
@@ -230,6 +232,11 @@ impl LaunchResolver<'_> {
             remote: remote.unwrap_or_else(|| SourcedValue::default(REMOTE.to_owned())),
             message: message.unwrap_or_else(|| SourcedValue::default(MESSAGE.to_owned())),
             co_authors: profile.co_authors.clone(),
+            keep_commits: match (self.flags.keep_commits, &profile.keep_commits) {
+                (true, _) => SourcedValue::new(true, ValueSource::Flag("--keep-commits")),
+                (false, Some(said)) => said.clone(),
+                (false, None) => SourcedValue::default(false),
+            },
             mapping: self.config.mapping.clone(),
             notes,
         })

@@ -156,6 +156,7 @@ impl ProfileReader<'_> {
                 self.profile.commit_message = self.text(said, message::check);
             }
             "git.co_authors" => self.profile.co_authors = self.list(said, CoAuthor::parse),
+            "git.keep_commits" => self.profile.keep_commits = self.take(said),
             "security.userns" => self.profile.userns = self.parsed(said, userns),
             "maven.mirror_url" => self.profile.mirror = self.text(said, check_address),
             key if key.starts_with("network.allowlist.") => {

@@ -262,6 +262,7 @@ fn a_project_may_only_narrow() {
         ("git.auto_push.remote", "fork"),
         ("git.auto_push.commit_message", "x"),
         ("git.co_authors", "[]"),
+        ("git.keep_commits", "true"),
         ("network.allowlist.hosts", "[evil.example]"),
         ("security.userns", "keep-id"),
         ("security.seccomp.allow_userns", "true"),

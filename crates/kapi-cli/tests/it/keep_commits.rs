@@ -1,6 +1,7 @@
-//! Goals whose branch gets the commits that the agent made by itself.
+//! Goals and launches whose branch gets the commits that the agent made by itself.
 
-use crate::environment::Environment;
+use crate::environment::{Environment, write};
+use crate::launch::launch;
 
 /// Commits once in each turn, with a message of its own, and leaves the last change uncommitted.
 const AGENT: &str = "command:if git log --format=%s | grep -q '^try'; then n=42; else n=41; fi; \
@@ -69,4 +70,144 @@ fn without_the_option_there_is_one_commit() {
         .to_owned();
     let count = env.git(&["rev-list", "--count", &format!("main..{branch}")]);
     assert_eq!(count.trim(), "1");
+}
+
+/// Commits twice and leaves a change, and a file that git ignores, uncommitted.
+const STEPS: &str = "echo 41 > answer.txt; git add -A; git commit -qm 'first step' -m 'it begins'; \
+     echo 42 > answer.txt; git commit -qam 'second step'; echo later > notes.txt; echo k > key.env";
+
+/// Returns the subjects of the commits on a branch, the last first.
+fn subjects(env: &Environment, branch: &str) -> Vec<String> {
+    let log = env.git(&["log", "--format=%s", &format!("main..{branch}")]);
+    log.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_launch_keeps_the_agents_own_commits_in_every_mode() {
+    for mode in [
+        &["--overlay-mode"][..],
+        &["--worktree-mode"],
+        &["--sandbox", "none"],
+    ] {
+        let env = Environment::new();
+        env.write(".gitignore", "*.env\n");
+        env.commit_all("ignore");
+        let options = [&["--branch", "b", "--keep-commits"], mode].concat();
+        let output = launch(&env, "1", STEPS, &options);
+        assert_eq!(output.code, 0, "{mode:?}: {output:?}");
+        assert_eq!(
+            subjects(&env, "b"),
+            ["feat: make the answer right", "second step", "first step"],
+            "{mode:?}"
+        );
+        assert_eq!(env.git(&["log", "-1", "--format=%b", "b~2"]), "it begins");
+        let changed = env.git(&["diff", "--name-only", "main", "b"]);
+        assert_eq!(changed, "answer.txt\nnotes.txt", "{mode:?}");
+        let document = output.document();
+        assert_eq!(document["commit"], env.commit_of("b"), "{document:#}");
+        // The next launch goes on behind them, on a branch that is there.
+        let next = "test $(git log --format=%s | grep -c step) = 2 || exit 1; echo 43 > answer.txt; \
+                    git commit -qam 'third step'";
+        let output = launch(&env, "1", next, &options);
+        assert_eq!(output.code, 0, "{mode:?}: {output:?}");
+        assert_eq!(subjects(&env, "b").len(), 4, "{mode:?}");
+        assert_eq!(subjects(&env, "b")[0], "third step", "{mode:?}");
+        // Without it there is one commit more, whatever the agent does.
+        let options = [&["--branch", "b"], mode].concat();
+        let agent = "echo 1 > one; git add one; git commit -qm one; echo 2 > two; git add two; git commit -qm two";
+        let output = launch(&env, "1", agent, &options);
+        assert_eq!(output.code, 0, "{mode:?}: {output:?}");
+        assert_eq!(subjects(&env, "b")[0], "feat: make the answer right");
+        assert_eq!(subjects(&env, "b").len(), 5, "{mode:?}");
+    }
+}
+
+#[test]
+fn a_commit_of_an_ignored_file_is_left_out_and_that_is_said() {
+    let env = Environment::new();
+    env.write(".gitignore", "*.env\n");
+    env.commit_all("ignore");
+    let agent = "echo 42 > answer.txt; git commit -qam work; echo key > a.env; git add -f a.env; \
+                 git commit -qm 'with the key'; git rm -q --cached a.env; echo 43 > answer.txt; \
+                 git commit -qam 'without it'";
+    let output = launch(&env, "1", agent, &["--branch", "b", "--keep-commits"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!(subjects(&env, "b"), ["without it", "work"]);
+    assert!(
+        output.stderr.contains("One of the agent's own commits"),
+        "{output:?}"
+    );
+    let everything = env.git(&["log", "--format=", "--name-only", "main..b"]);
+    assert!(!everything.contains("a.env"), "{everything}");
+}
+
+#[test]
+fn what_an_agent_makes_of_its_git_directory_never_costs_the_work() {
+    // Of each the work is one commit, and the person is told why.
+    let cases = [
+        "git checkout -q --orphan else; git add -A; git commit -qm lost",
+        "git commit -qam x; d=$(git rev-parse --git-dir); rm -rf $d/objects; ln -s /etc $d/objects",
+        "git commit -qam x; d=$(git rev-parse --git-dir); for f in $d/objects/??/*; do chmod u+w $f; echo no > $f; done",
+        "git commit -qam x; i=0; while [ $i -lt 200 ]; do git commit -q --allow-empty -m $i; i=$((i+1)); done",
+    ];
+    for case in cases {
+        let env = Environment::new();
+        let agent = format!("echo 42 > answer.txt; {case}");
+        let output = launch(&env, "1", &agent, &["--branch", "b", "--keep-commits"]);
+        assert_eq!(output.code, 0, "{case}: {output:?}");
+        assert_eq!(
+            subjects(&env, "b"),
+            ["feat: make the answer right"],
+            "{case}"
+        );
+        assert_eq!(env.show("b", "answer.txt"), "42", "{case}");
+        assert!(
+            output.stderr.contains("the work becomes one commit"),
+            "{case}: {output:?}"
+        );
+    }
+    // Of these nothing is believed and nothing runs; whether a commit is found does not matter.
+    let cases = [
+        "d=$(git rev-parse --git-dir); printf '#!/bin/sh\\ntouch /tmp/../../ran\\n' > $d/hooks/post-commit; chmod +x $d/hooks/post-commit; git commit -qam x",
+        "git commit -qam x; d=$(git rev-parse --git-dir); rm $d/HEAD; ln -s /etc/passwd $d/HEAD",
+        "git commit -qam x; d=$(git rev-parse --git-dir); rm -rf $d; ln -s / $d || true",
+        "git commit -qam x; d=$(git rev-parse --git-dir); git config core.fsmonitor 'touch ran'; git config extensions.worktreeConfig true",
+    ];
+    for case in cases {
+        let env = Environment::new();
+        let agent = format!("echo 42 > answer.txt; {case}");
+        let output = launch(&env, "1", &agent, &["--branch", "b", "--keep-commits"]);
+        assert_eq!(output.code, 0, "{case}: {output:?}");
+        assert_eq!(subjects(&env, "b").len(), 1, "{case}");
+        assert_eq!(env.show("b", "answer.txt"), "42", "{case}");
+    }
+}
+
+#[test]
+fn a_profile_keeps_them_and_a_merge_does_not() {
+    let env = Environment::new();
+    let profile = env.root().join("mine.yaml");
+    let text = "agent: {command: \"echo 42 > answer.txt; git commit -qam mine; cat {task} > /dev/null || true\"}\n\
+                git: {keep_commits: true, co_authors: [\"B <b@c.example>\"]}\n";
+    write(&profile, text);
+    let (project, config) = (env.repository(), profile.display().to_string());
+    let project = project.display().to_string();
+    let fixed = ["launch", "1", &project, "--task", "t", "--config", &config];
+    let output = env.kapi(&[&fixed[..], &["--branch", "b", "--json"]].concat());
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!(subjects(&env, "b"), ["mine"]);
+    let body = env.git(&["log", "-1", "--format=%b", "b"]);
+    assert_eq!(body.trim(), "Co-authored-by: B <b@c.example>");
+    let explained = env.kapi(&["launch", "--explain", &project, "--config", &config]);
+    assert!(
+        explained
+            .stdout
+            .contains("the agent's own, with their messages"),
+        "{explained:?}"
+    );
+    let options = ["--branch", "b", "--merge", "main", "--keep-commits"];
+    let refused = launch(&env, "2", "true", &options);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    let refused = launch(&env, "2", "true", &["--keep-commits"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
 }

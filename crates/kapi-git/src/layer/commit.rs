@@ -21,12 +21,14 @@ use super::trees::{TreeEntry, Trees};
 use super::walk::{self, WalkNote};
 use super::{Layer, index, retouched};
 use crate::candidate;
+use crate::candidate::own::OwnCommitRules;
 use crate::candidate::{
     CHANGES_MAX, Candidate, CandidateError, CandidatePlan, SEARCH_CALLS_MAX, StagingSearch, lfs,
 };
 use crate::change::PathChange;
 use crate::check_ignore::check_ignore;
 use crate::id::{CommitId, TreeId};
+use crate::own_commits::OwnCommit;
 use crate::owned_dir::{self, DirError};
 use crate::reference::plain::RefChange;
 use crate::refused_path::{FILE_BYTES_MAX, RefusalReason, RefusedPath};
@@ -45,6 +47,8 @@ pub struct LayerPlan<'a> {
     pub workspace: &'a GitWorkspace,
     /// Name, message, author and time.
     pub candidate: &'a CandidatePlan,
+    /// The commits that the agent made by itself, to be kept before it.
+    pub own: &'a [OwnCommit],
 }
 
 /// A commit of a layer.
@@ -61,14 +65,16 @@ struct LayerSnapshot {
     commit: CommitId,
     tree: TreeId,
     changed: Vec<PathChange>,
-    refused: BTreeSet<RefusedPath>,
+    refused: Vec<RefusedPath>,
     notes: Vec<WalkNote>,
+    /// Those of the agent's own commits that may be kept.
+    own: Vec<OwnCommit>,
 }
 
 impl Repository {
     /// Commits what a layer changes in the base and names the commit.
     ///
-    /// Deterministic, and the same as [`Repository::commit_candidate`] on a worktree with the
+    /// Deterministic, and the same as [`Repository::commit_candidate_after`] on a worktree with the
     /// same files; repeating it is fine.
     pub fn commit_layer(&self, plan: &LayerPlan<'_>) -> Result<LayerCandidate, LayerCommitError> {
         candidate::check(plan.candidate)?;
@@ -77,7 +83,8 @@ impl Repository {
             commit: self.name_layer_commit(plan, &snapshot)?,
             tree: snapshot.tree,
             changed: snapshot.changed,
-            refused: snapshot.refused.into_iter().collect(),
+            refused: snapshot.refused,
+            own_left_out: plan.own.len() - snapshot.own.len(),
         };
         Ok(LayerCandidate {
             candidate,
@@ -92,6 +99,11 @@ impl Repository {
         snapshot: &LayerSnapshot,
     ) -> Result<CommitId, LayerCommitError> {
         let (workspace, candidate) = (plan.workspace, plan.candidate);
+        if !snapshot.own.is_empty() {
+            let (base, tree) = (&workspace.base, &snapshot.tree);
+            let (parent, last) = self.write_own_commits(base, candidate, &snapshot.own, tree)?;
+            return Ok(self.commit_for(&workspace.goal, &parent, &last, tree)?);
+        }
         let name = format!("{}/{}", goal_ref(&workspace.goal), candidate.name);
         let create = RefChange {
             name: &name,
@@ -141,13 +153,16 @@ impl Repository {
         } else {
             import::changes(&edit, &taken)
         };
+        let refused: Vec<RefusedPath> = work.refused.iter().cloned().collect();
+        let own = OwnCommitRules::new(base, &refused).committable(&scratch, plan.own)?;
         owned_dir::wipe(work.staging.path())?;
         Ok(LayerSnapshot {
             commit,
             tree,
             changed,
-            refused: work.refused,
+            refused,
             notes,
+            own,
         })
     }
 }
@@ -204,6 +219,7 @@ impl<'a> CommitWork<'a> {
             dirs.extend(dir.ancestors().skip(1).map(Path::to_path_buf));
             asked.push(dir.join(""));
         }
+        dirs.extend(self.dirs_of_own()?);
         let sources = IgnoreSources {
             survey: self.survey,
             trees: self.trees,
@@ -232,6 +248,18 @@ impl<'a> CommitWork<'a> {
         self.retouched = retouched::found(self.survey, &touched.same, self.conversion);
         taken.append(&mut self.retouched.clone());
         Ok(taken)
+    }
+
+    /// Returns the directories in which the agent's own commits change something.
+    fn dirs_of_own(&self) -> Result<BTreeSet<PathBuf>, CandidateError> {
+        let base = &self.plan.workspace.base;
+        let mut dirs = BTreeSet::new();
+        for commit in self.plan.own {
+            for change in self.repository.tree_changes(base, commit.tree.as_str())? {
+                dirs.extend(change.path.ancestors().skip(1).map(Path::to_path_buf));
+            }
+        }
+        Ok(dirs)
     }
 
     /// Leaves out what belongs in Git LFS and was put there whole.

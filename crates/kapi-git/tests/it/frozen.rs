@@ -174,6 +174,7 @@ fn what_the_person_does_meanwhile_is_neither_seen_nor_committed() {
             lower: &made.lower,
             workspace: &workspace,
             candidate: &candidate,
+            own: &[],
         })
         .expect("commit");
     let made = found.candidate.commit;

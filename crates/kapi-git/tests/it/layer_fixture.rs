@@ -9,6 +9,7 @@ use kapi_git::layer::commit::{LayerCandidate, LayerPlan};
 use kapi_git::layer::error::LayerCommitError;
 use kapi_git::layer::lower::LowerStack;
 use kapi_git::layer::{Layer, Marks};
+use kapi_git::own_commits::OwnCommit;
 use kapi_git::repository::Repository;
 use kapi_git::workspace::GitWorkspace;
 
@@ -65,11 +66,20 @@ impl LayerFixture {
         &self,
         candidate: &CandidatePlan,
     ) -> Result<LayerCandidate, LayerCommitError> {
+        self.commit_after(&[], candidate)
+    }
+
+    pub(crate) fn commit_after(
+        &self,
+        own: &[OwnCommit],
+        candidate: &CandidatePlan,
+    ) -> Result<LayerCandidate, LayerCommitError> {
         self.repository.commit_layer(&LayerPlan {
             layer: &self.layer,
             lower: &self.stack(),
             workspace: &self.workspace,
             candidate,
+            own,
         })
     }
 

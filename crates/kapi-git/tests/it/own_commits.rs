@@ -9,6 +9,7 @@ use kapi_git::repository::Repository;
 use kapi_git::workspace::GitWorkspace;
 
 use crate::fixture::{Fixture, git_in, turn, write};
+use crate::layer_fixture::LayerFixture;
 use crate::private_view::{inside, view};
 
 struct Made {
@@ -156,4 +157,152 @@ fn an_object_under_another_name_is_refused() {
     fs::remove_file(path(&blob)).unwrap();
     fs::copy(path(&other), path(&blob)).unwrap();
     assert!(made.own().is_err());
+}
+
+#[test]
+fn what_no_candidate_may_hold_is_in_no_commit_of_the_agents_either() {
+    let escapes = |made: &Made| symlink("/etc/passwd", made.workspace.path.join("link")).unwrap();
+    let ignored = |made: &Made| write(&made.workspace.path.join("secret.env"), "key\n");
+    let submodule = |made: &Made| {
+        let base = made.workspace.base.to_string();
+        let entry = format!("160000,{base},module");
+        made.git(&["update-index", "--add", "--cacheinfo", &entry]);
+        fs::create_dir(made.workspace.path.join("module")).unwrap();
+    };
+    let of_lfs = |made: &Made| {
+        write(&made.workspace.path.join("big.bin"), "whole\n");
+        write(
+            &made.workspace.path.join(".gitattributes"),
+            "*.bin filter=lfs\n",
+        );
+    };
+    let cases: [(&str, &dyn Fn(&Made)); 4] = [
+        ("link", &escapes),
+        ("secret.env", &ignored),
+        ("module", &submodule),
+        ("big.bin", &of_lfs),
+    ];
+    for (path, put) in cases {
+        let made = Made::new();
+        write(&made.workspace.path.join(".gitignore"), "*.env\n");
+        made.commits("src/main.txt", "two\n", "first");
+        put(&made);
+        // The file of a submodule's directory is none.
+        if path != "module" {
+            made.git(&["add", "--force", path]);
+        }
+        made.git(&["commit", "--quiet", "--message", "with it"]);
+        made.git(&["rm", "--quiet", "--cached", path]);
+        fs::remove_file(made.workspace.path.join(path))
+            .or_else(|_| fs::remove_dir(made.workspace.path.join(path)))
+            .unwrap();
+        made.commits("src/main.txt", "three\n", "without it");
+        let own = made.own().unwrap();
+        assert_eq!(own.len(), 3, "{path}");
+        let candidate = made
+            .repository
+            .commit_candidate_after(&made.workspace, &turn(1), &own)
+            .unwrap();
+        assert_eq!(candidate.own_left_out, 1, "{path}");
+        let range = format!("{}..{}", made.workspace.base, candidate.commit);
+        let log = made.fixture.git(&["log", "--format=%s", &range]);
+        assert_eq!(log, "without it\nfirst", "{path}");
+        let everything = made
+            .fixture
+            .git(&["log", "--format=", "--name-only", &range]);
+        assert!(
+            !everything.lines().any(|line| line == path),
+            "{path}: {everything}"
+        );
+    }
+}
+
+/// Makes a commit of the agent's with this line about its author, whatever git thinks of that.
+fn commit_by(made: &Made, author: &str) {
+    write(&made.workspace.path.join("src/main.txt"), "two\n");
+    made.git(&["add", "-A"]);
+    let (tree, base) = (made.git(&["write-tree"]), &made.workspace.base);
+    let text = format!(
+        "tree {tree}\nparent {base}\nauthor {author}\ncommitter A <a@b.example> 1700000000 +0000\n\nfar\n"
+    );
+    let file = made.fixture.root().join("commit");
+    write(&file, &text);
+    let file = file.display().to_string();
+    let commit = made.git(&["hash-object", "-t", "commit", "-w", "--literally", &file]);
+    made.git(&["update-ref", "HEAD", &commit]);
+}
+
+#[test]
+fn a_commit_that_git_finds_unsound_is_not_taken() {
+    for author in [
+        "A <a@b.example> 99999999999999999999 +0000",
+        "A <a@b.example> later +0000",
+        "nobody",
+    ] {
+        let made = Made::new();
+        commit_by(&made, author);
+        let refused = made.own().unwrap_err();
+        assert!(
+            matches!(refused, OwnCommitsError::Git(_)),
+            "{author}: {refused}"
+        );
+        // Nothing of it is left, and the next is taken.
+        assert!(!made.fixture.root().join("own").exists(), "{author}");
+        made.git(&["update-ref", "HEAD", made.workspace.base.as_str()]);
+        made.commits("src/main.txt", "three\n", "sound");
+        assert_eq!(made.log(&made.own().unwrap()).len(), 1, "{author}");
+    }
+}
+
+#[test]
+fn a_moment_far_away_does_not_stop_the_work() {
+    for seconds in ["0", "4102444800", "99999999999", "999999999999999"] {
+        let made = Made::new();
+        commit_by(&made, &format!("A <a@b.example> {seconds} +0000"));
+        let own = made.own().unwrap_or_default();
+        assert_eq!(made.log(&own).len(), 1, "{seconds}");
+        // What the repository has of it, git can read.
+        made.fixture.git(&["fsck", "--strict"]);
+    }
+}
+
+#[test]
+fn those_of_a_layer_are_the_same_as_those_of_a_worktree() {
+    let made = LayerFixture::new();
+    let mut seen = made.workspace.clone();
+    seen.path = made.lower();
+    let view = view(&made.fixture, &made.repository, &seen);
+    let git = format!(
+        "export GIT_DIR='{}' GIT_WORK_TREE=$PWD GIT_CONFIG_GLOBAL=/dev/null; git config safe.directory '*'; \
+         git read-tree HEAD; git add -A; git update-index --refresh -q || true;",
+        view.git_dir.display()
+    );
+    made.inside(&format!(
+        "{git} echo two > src/main.txt; mkdir new; echo '*.log' > new/.gitignore; echo n > new/n.txt; \
+         git add -A; git commit -qm 'first step'; \
+         echo l > new/a.log; git add -f new/a.log; git commit -qm 'with a log'; git rm -q new/a.log; \
+         ln -s /etc/passwd link; git add -A; git commit -qm 'with a link'; rm link; \
+         echo three > src/main.txt; git add -A; git commit -qm 'last step'; echo later > late.txt"
+    ));
+    let own = made
+        .repository
+        .own_commits(&OwnCommitsPlan {
+            view: &view.git_dir,
+            scratch: &made.fixture.root().join("own"),
+            base: &made.workspace.base,
+        })
+        .unwrap();
+    assert_eq!(own.len(), 4);
+    let found = made.commit_after(&own, &turn(1)).unwrap();
+    assert_eq!(found.candidate.own_left_out, 2);
+    let range = format!("{}..{}", made.workspace.base, found.candidate.commit);
+    let log = made.fixture.git(&["log", "--format=%s", &range]);
+    assert_eq!(log, "demo: turn 1\nlast step\nfirst step");
+    assert_eq!(
+        made.fixture.git(&["diff", "--name-only", &range]),
+        "late.txt\nnew/.gitignore\nnew/n.txt\nsrc/main.txt"
+    );
+    // The same again is the same commit, and its name is kept.
+    let again = made.commit_after(&own, &turn(1)).unwrap();
+    assert_eq!(again, found);
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use kapi_check::perform::dependencies::Dependencies;
 use kapi_check::perform::judge::host_model::HostModels;
 use kapi_check::perform::prover::ProofSubject;
-use kapi_core::failure::{Failure, chain};
+use kapi_core::failure::Failure;
 use kapi_core::usage::Usage;
 use kapi_git::author::Author;
 use kapi_git::candidate::{Candidate, CandidatePlan};
@@ -157,6 +157,9 @@ impl RealWorld<'_> {
             .repository
             .commit_candidate_after(&workspace, &plan, &own)
             .map_err(|error| failure::plain(&error))?;
+        repository_session::tell_left_out(&found, &mut |text| {
+            (watch.notice)(Activity::Note { text });
+        });
         Ok(GoalOutcome::Committed(work_so_far(&found, &task.base)))
     }
 
@@ -172,15 +175,13 @@ impl RealWorld<'_> {
         if !task.keep_commits {
             return Vec::new();
         }
-        let own = repo.repository.own_commits(&OwnCommitsPlan {
+        let plan = OwnCommitsPlan {
             view: &self.location.scratch.join("agent-git"),
             scratch: &self.location.scratch.join("own-commits"),
             base: &workspace.base,
-        });
-        own.unwrap_or_else(|error| {
-            let text = format!("{}; the work becomes one commit", chain(&error));
+        };
+        repo.own_commits(&plan, &mut |text| {
             (watch.notice)(Activity::Note { text });
-            Vec::new()
         })
     }
 

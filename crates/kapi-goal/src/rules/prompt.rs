@@ -7,6 +7,7 @@ use kapi_check::rules::proof::verify_report::{VerifyReport, run_end};
 use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::quote::{fenced, tail};
+use kapi_core::text::COMMIT_EACH_STEP;
 use kapi_core::verdict::JudgeAnswer;
 
 use crate::rules::contract::{AgentSurface, Contract, Working};
@@ -150,10 +151,9 @@ fn way_of_working(goal: &Goal) -> String {
         ""
     };
     let recording = if goal.contract.working.keep_commits {
-        "Change files there, and commit each step with a message that says what it does and why: your \
-         commits are kept. Do not push."
+        format!("Change files there, and {COMMIT_EACH_STEP}")
     } else {
-        "Change files there; do not commit or push, Kapi records your work."
+        "Change files there; do not commit or push, Kapi records your work.".to_owned()
     };
     format!(
         "# How this works\n\n{location} {recording} Tools named `until_done_…` speak of the goal: search for them if they are not listed, \

@@ -265,6 +265,7 @@ impl AttemptPlan<'_> {
             remote_name: name.clone(),
             push: Push::No,
             merge: None,
+            keep_commits: false,
         });
         LaunchPlan {
             location: performer

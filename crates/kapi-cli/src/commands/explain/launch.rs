@@ -207,6 +207,12 @@ fn outcome(flags: &ProfileFlags, profile: &LaunchProfile, rows: &mut ExplainRows
         branch.unwrap_or("none: the changes stay in the sandbox"),
         &source,
     );
+    let commits = if profile.keep_commits.value {
+        "the agent's own, with their messages"
+    } else {
+        "one for all of the work"
+    };
+    rows.add("commits", commits, &profile.keep_commits.source);
     let push = if profile.push.value { "yes" } else { "no" };
     rows.add("push", push, &profile.push.source);
     rows.add("remote", &profile.remote.value, &profile.remote.source);

@@ -43,6 +43,7 @@ pub(super) fn words(args: &Args, project: &Path, cwd: &Path) -> Vec<String> {
         ("--push", flags.push),
         ("--pr", flags.pr),
         ("--no-push", flags.no_push),
+        ("--keep-commits", flags.keep_commits),
         ("--push-failed", args.push_failed),
         ("--worktree-mode", flags.worktree_mode),
         ("--overlay-mode", flags.overlay_mode),

@@ -242,7 +242,7 @@ fn what_becomes_of_the_work_is_said_by_profile_and_flags() {
         "mine",
         "agent: {command: \"run {task}\"}\nimage: {name: localhost/x, tag: '1'}\n\
          git: {auto_push: {enabled: true, remote: fork, commit_message: \"fix({agent_id}): {task} on {branch}\"}, \
-         co_authors: [\"B <b@c>\"]}\nmaven: {mirror_url: \"https://m\"}\n",
+         co_authors: [\"B <b@c>\"], keep_commits: true}\nmaven: {mirror_url: \"https://m\"}\n",
     );
     let flags = ProfileFlags {
         sandbox: Some(Sandbox::Podman),
@@ -267,6 +267,7 @@ fn what_becomes_of_the_work_is_said_by_profile_and_flags() {
         (profile.remote.value.as_str(), profile.push.value),
         ("fork", true)
     );
+    assert!(profile.keep_commits.value);
     assert_eq!(
         (profile.level.value, profile.is_interactive),
         (SandboxLevel::Podman, true)
