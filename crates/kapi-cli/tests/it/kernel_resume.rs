@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -24,7 +25,13 @@ fn ended_at(env: &mut Environment, n: usize, signal: &str) -> PathBuf {
 }
 
 /// Has a line of shell run at the so-and-so-manieth git process after the agent has ended.
-fn git_call_does(env: &mut Environment, n: usize, line: &str) -> PathBuf {
+pub(crate) fn git_call_does(env: &mut Environment, n: usize, line: &str) -> PathBuf {
+    git_does(env, &format!("[ $CALLS = {n} ]"), line)
+}
+
+/// Has a line of shell run at each git process after the agent has ended for which a condition holds:
+/// of its arguments, and of `CALLS`, its number.
+fn git_does(env: &mut Environment, condition: &str, line: &str) -> PathBuf {
     let dir = env.root().join("git");
     let (file, program) = (dir.join("calls"), dir.join("git"));
     let path = std::env::var("PATH").unwrap();
@@ -34,9 +41,10 @@ fn git_call_does(env: &mut Environment, n: usize, line: &str) -> PathBuf {
     let log = env.repository().join(".ilchul/kernel/events.jsonl");
     let script = format!(
         "#!/bin/sh\n\
-         if grep -qs '\"agent_ended\"' '{state}'/*/task_*/events.jsonl || grep -qs '\"execute\"' '{log}'; then\n\
+         if grep -qs '\"agent_ended\"' '{state}'/*/*/events.jsonl || grep -qs '\"execute\"' '{log}'; then\n\
          echo \"$*\" >> '{file}'\n\
-         if [ $(wc -l < '{file}') = {n} ]; then {line}; fi\n\
+         CALLS=$(wc -l < '{file}')\n\
+         if {condition}; then {line}; fi\n\
          fi\n\
          exec '{real}' \"$@\"\n",
         state = state.display(),
@@ -127,23 +135,70 @@ fn what_an_earlier_version_noted_of_a_finished_agent_is_adopted() {
     assert_done_once(&env, "noted by an earlier version");
 }
 
+/// Runs a task whose agent may be run a second time.
+fn run_twice_at_most(env: &Environment, case: &str) {
+    let args = ["task", "run", "make it right", "--json", "--agent", WORKER];
+    let retries = ["--retries", "1", "--backoff", "1s"];
+    let output = env.kapi(&[&args[..], &retries].concat());
+    assert_eq!(output.code, 0, "{case}: {output:?}");
+}
+
 #[test]
 fn work_that_could_not_be_committed_is_kept_when_it_is_done_again() {
-    let mut kept = 0;
-    for n in 1..=2 {
+    let mut env = Environment::new();
+    let file = git_call_does(&mut env, 0, "exit 1");
+    run_twice_at_most(&env, "nothing fails");
+    let said = fs::read_to_string(file).unwrap();
+    let calls: Vec<&str> = said.lines().collect();
+    assert!(calls.len() > 5, "{said}");
+    let cases: Vec<usize> = (1..=calls.len()).collect();
+    let kept = AtomicUsize::new(0);
+    for_each(&cases, |n| {
+        let case = format!("failed at {n}: {}", calls[n - 1]);
         let mut env = Environment::new();
-        git_call_does(&mut env, n, "exit 1");
-        let args = ["task", "run", "make it right", "--json", "--agent", WORKER];
-        let retries = ["--retries", "1", "--backoff", "1s"];
-        let output = env.kapi(&[&args[..], &retries].concat());
-        assert_eq!(output.code, 0, "{n}: {output:?}");
-        assert_eq!(branches(&env), ["kapi/task_1"], "{n}");
-        assert_eq!(env.show("kapi/task_1", "answer.txt"), "42", "{n}");
-        assert_eq!(leavings(&env), Vec::<PathBuf>::new(), "{n}");
-        assert_eq!(rescues(&env).len(), agent_runs(&env) - 1, "{n}");
-        kept += rescues(&env).len();
-    }
-    assert!(kept > 0, "nothing failed to be committed");
+        git_call_does(&mut env, *n, "exit 1");
+        run_twice_at_most(&env, &case);
+        // What could not be taken away then, the next worker takes away.
+        let once = env.kapi(&["up", "--once"]);
+        assert_eq!(once.code, 0, "{case}: {once:?}");
+        assert_eq!(branches(&env), ["kapi/task_1"], "{case}");
+        assert_eq!(env.show("kapi/task_1", "answer.txt"), "42", "{case}");
+        assert_eq!(leavings(&env), Vec::<PathBuf>::new(), "{case}");
+        let rescues = rescues(&env);
+        assert_eq!(rescues.len(), agent_runs(&env) - 1, "{case}: {rescues:?}");
+        kept.fetch_add(rescues.len(), Ordering::Relaxed);
+    });
+    assert!(kept.into_inner() > 0, "nothing failed to be committed");
+}
+
+#[test]
+fn what_an_attempt_left_that_could_not_be_cleared_goes_with_the_next_worker() {
+    let mut env = Environment::new();
+    let file = git_call_does(&mut env, 0, "exit 1");
+    run_twice_at_most(&env, "nothing fails");
+    let said = fs::read_to_string(file).unwrap();
+    let commit = said.lines().position(|line| line.contains("cat-file"));
+    let n = commit.unwrap() + 1;
+    let mut env = Environment::new();
+    let mended = env.root().join("mended");
+    // The commit fails once, and keeping what it was to hold until somebody mends it.
+    let condition = format!(
+        "[ ! -e '{}' ] && {{ [ $CALLS = {n} ] || case \"$*\" in *'log --no-walk'*) true;; *) false;; esac; }}",
+        mended.display()
+    );
+    git_does(&mut env, &condition, "exit 1");
+    run_twice_at_most(&env, "it cannot be kept");
+    assert_eq!(agent_runs(&env), 2);
+    assert!(!leavings(&env).is_empty(), "nothing was left");
+    write(&mended, "");
+    let once = env.kapi(&["up", "--once"]);
+    assert_eq!(once.code, 0, "{once:?}");
+    assert_eq!(leavings(&env), Vec::<PathBuf>::new());
+    let rescues = rescues(&env);
+    let [rescue] = rescues.as_slice() else {
+        panic!("{rescues:?}");
+    };
+    assert_eq!(env.show(rescue, "answer.txt"), "42");
 }
 
 #[test]

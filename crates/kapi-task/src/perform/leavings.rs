@@ -99,7 +99,7 @@ fn cleared(
     let old = OldBranches {
         since_ms: task.submitted_at_ms,
         branches,
-        uncommitted: UncommittedWork::IsDoneAgain,
+        last: None,
     };
     let text = match performer.clear(task.id, &locations, &old) {
         Ok(kept) => kept,
@@ -139,8 +139,9 @@ struct OldBranches<'a> {
     /// When their task was asked for: what is older is another task's.
     since_ms: i64,
     branches: &'a [String],
-    /// What becomes of work of theirs that could not be committed.
-    uncommitted: UncommittedWork,
+    /// The sandbox of the attempt that ended the task, if it has ended: what could not be committed of
+    /// its work stays. That of any other attempt was done again.
+    last: Option<&'a SandboxPaths>,
 }
 
 impl OldBranches<'_> {
@@ -195,15 +196,16 @@ impl Performer<'_> {
             if n_cleared >= tasks_max || cancel.is_raised() {
                 break;
             }
-            let left = locations.into_iter().map(|(_, location)| location);
-            let left: Vec<SandboxPaths> = left.filter(is_more_than_runs).collect();
+            let locations: Vec<SandboxPaths> = locations.into_iter().map(|(_, it)| it).collect();
+            let left = locations.iter().filter(|it| is_more_than_runs(it));
+            let left: Vec<SandboxPaths> = left.cloned().collect();
             if left.is_empty() {
                 continue;
             }
             let nothing = OldBranches {
                 since_ms: 0,
                 branches: &[],
-                uncommitted: UncommittedWork::Stays,
+                last: locations.last(),
             };
             match self.clear(id, &left, &nothing) {
                 Ok(kept) => {
@@ -248,13 +250,17 @@ impl Performer<'_> {
         let now_ms = self.project.clock.now_ms();
         let repo = RepositorySession::open(&self.grants, root, &Cancel::new()).ok();
         let mut gone: Vec<(&SandboxPaths, SandboxRemains)> = Vec::new();
-        for (location, _lock) in &held {
+        for &(location, ref _lock) in &held {
             if location.dir().join(MARK).exists() {
                 settle(location, now_ms);
                 continue;
             }
-            let found = remains::of(location, repo.as_ref(), old.uncommitted, now_ms)?;
-            gone.extend(found.map(|found| (*location, found)));
+            let uncommitted = match old.last {
+                Some(last) if last == location => UncommittedWork::Stays,
+                Some(_) | None => UncommittedWork::IsDoneAgain,
+            };
+            let found = remains::of(location, repo.as_ref(), uncommitted, now_ms)?;
+            gone.extend(found.map(|found| (location, found)));
         }
         let mut kept = None;
         if let Some(repo) = &repo {
