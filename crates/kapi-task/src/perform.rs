@@ -115,6 +115,9 @@ impl Performer<'_> {
     /// happens. Ends soon after the cancel of the hands is raised.
     #[must_use]
     pub fn perform(&self, task: &KernelTask, handle: &LeaseHandle<'_>) -> AttemptReport {
+        if task.is_given_up() {
+            return self.give_up(task, handle);
+        }
         if let Some(wanted) = task.goal_drive() {
             return (self.drive_goal)(self, task, wanted, handle);
         }
@@ -157,6 +160,26 @@ impl Performer<'_> {
             // Its work stays on its branch here.
             Err(lack) => put_back(handle, lack),
         }
+    }
+
+    /// Ends a task that took too many workers with it: nothing of it runs again, and what they used and
+    /// left is settled.
+    fn give_up(&self, task: &KernelTask, handle: &LeaseHandle<'_>) -> AttemptReport {
+        let message = format!("its worker died {} times", task.losses);
+        let end = ending::failed(FailureKind::Lost, message);
+        let mut report = allowance::within(task, handle, |allowance| {
+            let attempt = TaskAttempt {
+                task,
+                handle,
+                allowance,
+            };
+            settle::settle(self, attempt);
+            AttemptReport::of(end)
+        });
+        if let Some(text) = leavings::after(self, task, handle) {
+            leavings::tell(&mut report, &text);
+        }
+        report
     }
 
     /// Performs one attempt when the machine has a place for it, and gives the task back when it is

@@ -82,7 +82,16 @@ pub struct KernelTask {
     pub report: Option<Box<AttemptReport>>,
 }
 
+/// How often a task's worker may be lost before the task is taken for the reason.
+pub const LOSSES_MAX: u32 = 10;
+
 impl KernelTask {
+    /// Tells whether it took too many workers with it: the next one only settles what they used and left.
+    #[must_use]
+    pub const fn is_given_up(&self) -> bool {
+        self.losses > LOSSES_MAX
+    }
+
     /// Returns the loop's run that it is.
     #[must_use]
     pub fn loop_run(&self) -> Option<&LoopRun> {

@@ -13,7 +13,7 @@ use kapi_spend::rules::caps::Caps;
 use kapi_sys::cancel::Cancel;
 use kapi_task::rules::command::{Hold, KernelCommand};
 use kapi_task::rules::decide::KernelReply;
-use kapi_task::rules::task::{End, FailureKind};
+use kapi_task::rules::task::{End, FailureKind, KernelTask};
 use kapi_task::rules::task_state::KernelTaskState;
 use kapi_task::rules::task_terms::TaskBudget;
 
@@ -69,64 +69,87 @@ fn what_a_task_used_stands_in_the_ledger_of_the_machine() {
     );
 }
 
-#[test]
-fn what_a_lost_worker_had_not_told_is_taken_from_the_books() {
-    let machine = Machine::new();
+/// Has workers lost one after the other, each of which used 50 tokens and had told of 20; then one works.
+fn after_losses(machine: &Machine, losses: u64) -> KernelTask {
     let used = |input_tokens, usd_micros| Usage {
         input_tokens,
         output_tokens: 0,
         usd_micros: Some(usd_micros),
         ..Usage::ZERO
     };
-    let task = machine.work(&|_, _| {}, |queue, admission| {
-        let let_in = machine.submit(queue, admission, &ask(&machine, QUARTER));
-        let claim = KernelCommand::Claim {
-            holder: queue.enlist().unwrap().holder,
-            // Its worker is gone the moment somebody looks.
-            ttl_ms: 0,
-            capacity: machine.terms.capacity(),
-            only: None,
-            reach: None,
-        };
-        let claimed = queue.submit(&Actor::Engine, &claim).unwrap();
-        let KernelReply::Claimed(task, fence) = claimed else {
-            panic!("it was not claimed: {claimed:?}");
-        };
-        let hold = Hold { task, fence };
-        for command in [
-            KernelCommand::Begin(hold),
-            KernelCommand::Beat {
-                hold,
+    machine.work(&|_, _| {}, |queue, admission| {
+        let let_in = machine.submit(queue, admission, &ask(machine, QUARTER));
+        for _ in 0..losses {
+            let claim = KernelCommand::Claim {
+                holder: queue.enlist().unwrap().holder,
+                // Its worker is gone the moment somebody looks.
                 ttl_ms: 0,
-                usage: used(20, 200_000),
-            },
-        ] {
-            queue.submit(&Actor::Engine, &command).unwrap();
+                capacity: machine.terms.capacity(),
+                only: None,
+                reach: None,
+            };
+            let claimed = queue.submit(&Actor::Engine, &claim).unwrap();
+            let KernelReply::Claimed(task, fence) = claimed else {
+                panic!("it was not claimed: {claimed:?}");
+            };
+            let hold = Hold { task, fence };
+            for command in [
+                KernelCommand::Begin(hold),
+                KernelCommand::Beat {
+                    hold,
+                    ttl_ms: 0,
+                    usage: used(20, 200_000),
+                },
+            ] {
+                queue.submit(&Actor::Engine, &command).unwrap();
+            }
+            // The books know what was used after that, too.
+            let key = TurnKey {
+                goal: task.to_string(),
+                effect: format!("attempt-{fence}"),
+            };
+            let kind = AgentKind::parse(&machine.script(QUARTER)).unwrap();
+            let turn = BookedTurn::of_agent(key, &kind, ModelRole::Executor, &machine.grants());
+            let watch = EffectWatch {
+                cancel: &Cancel::new(),
+                notice: &|_| {},
+                room: &unlimited,
+            };
+            let booked = machine.spending().booked(&turn, &watch, |_| BookedResult {
+                rest: used(50, 500_000),
+                has_run: true,
+                value: (),
+            });
+            booked.unwrap();
         }
-        // The books know what was used after that, too.
-        let key = TurnKey {
-            goal: task.to_string(),
-            effect: format!("attempt-{fence}"),
-        };
-        let kind = AgentKind::parse(&machine.script(QUARTER)).unwrap();
-        let turn = BookedTurn::of_agent(key, &kind, ModelRole::Executor, &machine.grants());
-        let watch = EffectWatch {
-            cancel: &Cancel::new(),
-            notice: &|_| {},
-            room: &unlimited,
-        };
-        let booked = machine.spending().booked(&turn, &watch, |_| BookedResult {
-            rest: used(50, 500_000),
-            has_run: true,
-            value: (),
-        });
-        booked.unwrap();
         let_in
-    });
+    })
+}
+
+#[test]
+fn what_a_lost_worker_had_not_told_is_taken_from_the_books() {
+    let task = after_losses(&Machine::new(), 1);
     assert_eq!(task.state, KernelTaskState::Completed, "{task:#?}");
     assert_eq!(task.losses, 1, "{task:#?}");
     assert_eq!((task.usage.input_tokens, task.usage.output_tokens), (55, 4));
     assert_eq!(task.usage.usd_micros, Some(750_000));
+}
+
+#[test]
+fn a_task_that_took_too_many_workers_with_it_is_settled_and_not_run_again() {
+    let task = after_losses(&Machine::new(), 11);
+    assert_eq!(task.state, KernelTaskState::Failed, "{task:#?}");
+    let Some(End::Failed(failure)) = task.report.as_deref().map(|report| &report.end) else {
+        panic!("it has failed: {task:#?}");
+    };
+    assert_eq!(failure.kind, FailureKind::Lost);
+    assert_eq!(failure.message, "its worker died 11 times");
+    // All that the eleven used, and nothing of a twelfth.
+    assert_eq!(
+        (task.usage.input_tokens, task.usage.output_tokens),
+        (11 * 50, 0)
+    );
+    assert_eq!(task.usage.usd_micros, Some(11 * 500_000));
 }
 
 #[test]

@@ -11,11 +11,13 @@ use crate::rules::decide::{KernelDecision, KernelReply, done, later, next_fence}
 use crate::rules::denied::KernelDenial;
 use crate::rules::event::{KernelEvent, RetryCause};
 use crate::rules::state::KernelState;
-use crate::rules::task::{AttemptFailure, AttemptReport, End, FailureKind, KernelTask, LoopPhase};
+use crate::rules::task::{
+    AttemptFailure, AttemptReport, End, FailureKind, KernelTask, LOSSES_MAX, LoopPhase,
+};
 use crate::rules::task_state::KernelTaskState;
 
-/// How often a task's worker may be lost before the task is taken for the reason.
-pub(super) const LOSSES_MAX: u32 = 10;
+/// How often a worker may be lost, too, that settles a task which is given up.
+pub(super) const SETTLING_LOSSES_MAX: u32 = 3;
 
 /// Returns the task, if the lease that is named still holds.
 pub(super) fn held(kernel: &KernelState, hold: Hold) -> Result<&KernelTask, KernelDenial> {
@@ -209,7 +211,7 @@ fn lost(task: &KernelTask, now_ms: i64) -> KernelEvent {
         | KernelTaskState::Failed
         | KernelTaskState::Cancelled => RetryCause::LostBefore,
     };
-    if cause == RetryCause::Lost && task.losses >= LOSSES_MAX {
+    if cause == RetryCause::Lost && task.losses >= LOSSES_MAX + SETTLING_LOSSES_MAX {
         let failure = AttemptFailure {
             kind: FailureKind::Lost,
             message: format!("its worker died {} times", task.losses + 1),

@@ -8,9 +8,9 @@ use super::{
     request, word,
 };
 use crate::rules::command::{Hold, KernelCommand};
-use crate::rules::decide::attempt::LOSSES_MAX;
+use crate::rules::decide::attempt::SETTLING_LOSSES_MAX;
 use crate::rules::event::{KernelEvent, RetryCause};
-use crate::rules::task::{AttemptReport, End, FailureKind, KernelTask};
+use crate::rules::task::{AttemptReport, End, FailureKind, KernelTask, LOSSES_MAX};
 use crate::rules::task_state::KernelTaskState;
 use crate::rules::task_terms::Retry;
 
@@ -136,13 +136,15 @@ fn a_task_that_waits_for_nothing_is_claimed_when_the_clock_is_set_back() {
 fn a_task_that_takes_its_workers_with_it_fails_in_the_end() {
     let mut test_kernel = TestKernel::new();
     let task = test_kernel.submit(plain());
-    for losses in 1..=LOSSES_MAX {
+    for losses in 1..=LOSSES_MAX + SETTLING_LOSSES_MAX {
         test_kernel.start("worker 1");
         test_kernel.expire(&["worker 1"]);
         assert_eq!(
             (test_kernel.state(task), test_kernel.task(task).losses),
             (KernelTaskState::Pending, losses)
         );
+        let is_given_up = test_kernel.task(task).is_given_up();
+        assert_eq!(is_given_up, losses > LOSSES_MAX, "{losses}");
     }
     test_kernel.start("worker 1");
     test_kernel.expire(&["worker 1"]);
@@ -152,7 +154,7 @@ fn a_task_that_takes_its_workers_with_it_fails_in_the_end() {
         panic!("it has failed: {report:?}");
     };
     assert_eq!(failure.kind, FailureKind::Lost);
-    assert_eq!(failure.message, "its worker died 11 times");
+    assert_eq!(failure.message, "its worker died 14 times");
 }
 
 #[test]
