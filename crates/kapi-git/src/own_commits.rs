@@ -26,6 +26,9 @@ const BYTES_MAX: u64 = 1 << 30;
 /// The most bytes of a message.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 
+/// The latest moment of a commit: the end of the year 9999. Git writes no later one.
+const LATEST_UNIX_SECONDS: i64 = 253_402_300_799;
+
 /// Where an agent's commits are.
 #[derive(Debug, Clone, Copy)]
 pub struct OwnCommitsPlan<'a> {
@@ -42,7 +45,7 @@ pub struct OwnCommitsPlan<'a> {
 pub struct OwnCommit {
     /// Its files.
     pub tree: TreeId,
-    /// When it says that it was made, in seconds since the Unix epoch.
+    /// When it says that it was made, in seconds since the Unix epoch; a moment that git can write.
     pub at_unix_seconds: i64,
     /// Its whole message.
     pub message: String,
@@ -111,7 +114,7 @@ impl Repository {
         let message: String = self.message_of(id)?.chars().filter(is_seen).collect();
         Ok(OwnCommit {
             tree: self.tree_of(id)?,
-            at_unix_seconds: self.authored_at(id)?,
+            at_unix_seconds: self.authored_at(id)?.clamp(0, LATEST_UNIX_SECONDS),
             message: head(message.trim(), MESSAGE_BYTES_MAX).to_owned(),
         })
     }

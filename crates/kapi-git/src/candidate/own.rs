@@ -157,6 +157,7 @@ impl Repository {
         }
         if let Some(last) = last {
             plan.message = with_trailers(&last.message, &trailers);
+            plan.at_unix_seconds = last.at_unix_seconds;
         }
         Ok((parent, plan))
     }

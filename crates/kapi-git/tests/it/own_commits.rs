@@ -261,6 +261,8 @@ fn a_moment_far_away_does_not_stop_the_work() {
         commit_by(&made, &format!("A <a@b.example> {seconds} +0000"));
         let own = made.own().unwrap_or_default();
         assert_eq!(made.log(&own).len(), 1, "{seconds}");
+        write(&made.workspace.path.join("late.txt"), "late\n");
+        assert_eq!(made.log(&own).len(), 1 + own.len(), "{seconds}");
         // What the repository has of it, git can read.
         made.fixture.git(&["fsck", "--strict"]);
     }
