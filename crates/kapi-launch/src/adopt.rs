@@ -16,12 +16,13 @@ use kapi_sys::process::ProcessEnd;
 use super::agent::AgentEnding;
 use super::branch::local;
 use super::decide::is_published;
+use super::ending::list;
 use super::error::LaunchError;
 use super::event::LaunchHistory;
 use super::finish::{SandboxWork, change_word, changed};
 use super::paths::SandboxPaths;
 use super::record::{LaunchState, SandboxRecord, WorkState};
-use super::run::{LaunchResult, conclude, list};
+use super::run::{LaunchResult, conclude};
 use super::{ended, log, prepare, progress};
 
 /// A commit as a launch makes it.
@@ -107,7 +108,7 @@ pub fn settle(location: &SandboxPaths, now_ms: i64) -> Result<(), LaunchError> {
 }
 
 /// Returns how the agent of the last launch ended, if it ended well.
-fn finished(history: &LaunchHistory) -> Option<AgentEnding> {
+pub(crate) fn finished(history: &LaunchHistory) -> Option<AgentEnding> {
     let agent = history.finished_agent()?;
     Some(AgentEnding {
         exit_code: agent.exit_code,
@@ -137,13 +138,7 @@ fn committed(
         WorkState::Committed if is_finished => branch.commit.clone(),
         // It could not be committed, and why was reported.
         WorkState::Pending if is_finished => return Ok(false),
-        WorkState::Committed | WorkState::Pending => {
-            let published = is_published(&launched.record, Some(repo));
-            published
-                .then(|| local(repository, &branch.name))
-                .flatten()
-                .map(|at| at.to_string())
-        }
+        WorkState::Committed | WorkState::Pending => published(&launched.record, repo),
     };
     if let Some(commit) = commit {
         if local(repository, branch.holder()).is_none_or(|at| at.as_str() != commit) {
@@ -157,14 +152,15 @@ fn committed(
         take(launched, None);
         return Ok(true);
     }
-    let ready = prepare::found(location, &launched.record, repo)?;
+    let ready = prepare::found(location, &launched.record, Some(repo))?;
     progress::forget(&ready.written)?;
     let work = SandboxWork {
         repo,
         ready: &ready,
         record: &launched.record,
     };
-    let made = work.commit(grants, location, note.message, note.now_ms)?;
+    let at_ms = commit_time_ms(repo, &launched.record, note.now_ms);
+    let made = work.commit(grants, location, note.message, at_ms)?;
     if made.landed.is_some() {
         return Ok(false);
     }
@@ -174,7 +170,27 @@ fn committed(
     Ok(true)
 }
 
-fn take(launched: &mut LaunchResult, commit: Option<String>) {
+/// Returns the commit of the work of a launch that was cut off, if its branch has it.
+pub(crate) fn published(record: &SandboxRecord, repo: &RepositorySession) -> Option<String> {
+    let branch = record.branch.as_ref()?;
+    let is_there = is_published(record, Some(repo));
+    let at = local(&repo.repository, &branch.name).filter(|_| is_there)?;
+    Some(at.to_string())
+}
+
+/// Returns when the commit of a launch is made: where it was made before and the launch was cut off, at
+/// the same time, so that it is the same commit and whatever it was put on already has it.
+pub(crate) fn commit_time_ms(repo: &RepositorySession, record: &SandboxRecord, now_ms: i64) -> i64 {
+    let repository = &repo.repository;
+    let branch = record.branch.as_ref();
+    let name = branch.map(|branch| format!("refs/kapi/{}/commit", branch.refs));
+    let made = name.and_then(|name| repository.resolve_commit(&name).ok());
+    let at = made.and_then(|made| repository.authored_at(&made).ok());
+    at.map_or(now_ms, |at_s| at_s.saturating_mul(1_000))
+}
+
+/// Notes the commit of a launch's work.
+pub(crate) fn take(launched: &mut LaunchResult, commit: Option<String>) {
     launched.commit.clone_from(&commit);
     launched.record.work = WorkState::Committed;
     if let Some(branch) = &mut launched.record.branch {
@@ -182,7 +198,8 @@ fn take(launched: &mut LaunchResult, commit: Option<String>) {
     }
 }
 
-fn changes(
+/// Returns what a commit changes.
+pub(crate) fn changes(
     repository: &Repository,
     start: &str,
     commit: &str,

@@ -37,6 +37,8 @@ pub mod branch;
 mod decide;
 mod dependencies;
 mod ended;
+mod ending;
+mod finished;
 mod foreign;
 pub mod inputs;
 mod limits;

@@ -194,7 +194,7 @@ fn branch_difference(
         (Some(commit), WorkState::Committed) => repository_session::commit_id(commit)?,
         (None, WorkState::Committed) => start.clone(),
         (_, WorkState::Pending) => {
-            let ready = prepare::found(location, record, &repo)?;
+            let ready = prepare::found(location, record, Some(&repo))?;
             let work = SandboxWork {
                 repo: &repo,
                 ready: &ready,

@@ -158,17 +158,17 @@ fn cover_state(
 pub(crate) fn found(
     location: &SandboxPaths,
     record: &SandboxRecord,
-    repo: &RepositorySession,
+    repo: Option<&RepositorySession>,
 ) -> Result<ReadyWorkspace, LaunchError> {
     let layer = match record.made {
         WorkspaceKind::Layer => Some(open_layer(location)?),
         WorkspaceKind::Checkout => None,
     };
-    let workspace = match &record.branch {
-        Some(branch) => Some(branch::claim(repo, layer.as_ref(), location, branch)?),
-        None => None,
+    let workspace = match (&record.branch, repo) {
+        (Some(branch), Some(repo)) => Some(branch::claim(repo, layer.as_ref(), location, branch)?),
+        (Some(_) | None, _) => None,
     };
-    let base = base(location, record, Some(repo))?;
+    let base = base(location, record, repo)?;
     let lower = match (&layer, &base) {
         (Some(_), Some(base)) => base.lower.clone(),
         (Some(_), None) => LowerStack::project(&record.project),

@@ -80,7 +80,7 @@ pub fn of(
     }
     let mut found = SandboxRemains::default();
     if is_uncommitted {
-        let ready = prepare::found(location, &record, repo)?;
+        let ready = prepare::found(location, &record, Some(repo))?;
         let work = SandboxWork {
             repo,
             ready: &ready,

@@ -105,7 +105,7 @@ fn keep_layer(
     if prepare::is_empty(&location.layer().join("upper")) {
         return Ok(());
     }
-    let ready = prepare::found(location, record, repo)?;
+    let ready = prepare::found(location, record, Some(repo))?;
     let work = SandboxWork {
         repo,
         ready: &ready,

@@ -5,11 +5,8 @@
 
 use kapi_core::agent_end::AgentEnd;
 use kapi_core::usage::Usage;
-use kapi_git::layer::lower::LowerStack;
-use kapi_git::layer::{Layer, walk};
 use kapi_machine::watch::{Activity, RoomQuery};
 use kapi_run::host_grants::HostGrants;
-use kapi_run::repository_session::RepositorySession;
 use kapi_run::spending::SpendingStop;
 use kapi_run::spending::usage_meter::UsageMeter;
 use kapi_status::file::ErrorClass;
@@ -21,19 +18,19 @@ use super::active_launch::{ActiveLaunch, LaunchAttempt};
 use super::agent::AgentEnding;
 use super::bounds::Bounds;
 use super::context::LaunchHandlers;
+use super::ending::LaunchEnding;
 use super::error::{LaunchError, LaunchErrorKind};
-use super::event::{EndedAgent, LaunchEvent};
-use super::finish::{ChangedPathView, SandboxWork};
+use super::event::EndedAgent;
+use super::finish::ChangedPathView;
 use super::inputs::LaunchInputs;
 use super::limits::LimitedUse;
-use super::plan::{Conduct, LaunchPlan, Push};
-use super::prepare::ReadyWorkspace;
-use super::record::{LaunchState, SandboxRecord, WorkState, WorkspaceKind};
+use super::plan::{Conduct, LaunchPlan};
+use super::record::{LaunchState, SandboxRecord, WorkspaceKind};
 use super::shown::included;
-use super::{agent, decide, enter, finish, log, prepare, progress};
+use super::{agent, decide, enter, log, prepare};
 
 /// The exit code of a launch whose agent did well and whose work could not be kept or pushed.
-const OURS_FAILED: i32 = 4;
+pub(crate) const OURS_FAILED: i32 = 4;
 /// The exit code of a launch that a limit of its own ended.
 const NOT_DONE: i32 = 5;
 /// What is added to an agent's exit code that is one of Kapi's own.
@@ -229,7 +226,7 @@ pub fn launch_within(
 }
 
 /// Returns how the status file says that a launch ended.
-fn completion(result: &Result<LaunchResult, LaunchError>) -> LaunchCompletion {
+pub(crate) fn completion(result: &Result<LaunchResult, LaunchError>) -> LaunchCompletion {
     match result {
         Ok(launched) => LaunchCompletion {
             exit_code: launched.exit_code,
@@ -252,7 +249,7 @@ fn completion(result: &Result<LaunchResult, LaunchError>) -> LaunchCompletion {
     }
 }
 
-fn status<'a>(
+pub(crate) fn status<'a>(
     plan: &LaunchPlan,
     scene: &LaunchInputs,
     stage: &LaunchHandlers<'a>,
@@ -276,7 +273,7 @@ fn status<'a>(
         .map_err(|error| LaunchError::failed(&error))
 }
 
-fn reported(
+pub(crate) fn reported(
     writer: &StatusWriter<'_>,
     phase: StatusPhase,
     percent: u8,
@@ -288,7 +285,7 @@ fn reported(
         .map_err(|error| LaunchError::failed(&error))
 }
 
-fn say(stage: &LaunchHandlers<'_>, text: &str) {
+pub(crate) fn say(stage: &LaunchHandlers<'_>, text: &str) {
     let text = text.to_owned();
     (stage.notice)(Activity::Note { text });
 }
@@ -339,24 +336,17 @@ fn perform(
     reported(writer, StatusPhase::Running, 90, "The agent has finished")?;
     let mut launched = conclude(&ended, record);
     launched.meet(launch);
+    let after = LaunchEnding {
+        grants,
+        plan,
+        stage,
+        writer,
+        repo,
+        is_again: false,
+    };
     let noted = note(launch, &launched);
-    let kept = noted.and_then(|()| keep(launch, repo, &ready, &mut launched));
-    if let Err(error) = kept {
-        if launched.exit_code == 0 {
-            launched.exit_code = OURS_FAILED;
-        }
-        launched.error = Some(error);
-    }
-    let class = launched.class();
-    let record = &mut launched.record;
-    record.exit_code = Some(launched.exit_code);
-    record.error = launched.error.as_ref().map(|error| error.message.clone());
-    record.error_class = class;
-    record.advice = launched.error.as_ref().and_then(|error| error.hint.clone());
-    record.n_changed = launched.changed.len();
-    let now_ms = stage.clock.now_ms();
-    launched.record = log::at(&plan.location).end(record.clone(), launched.usage, now_ms)?;
-    Ok(launched)
+    let kept = noted.and_then(|()| after.keep(&ready, &mut launched));
+    after.end(launched, kept)
 }
 
 pub(crate) fn conclude(ended: &AgentEnding, mut record: SandboxRecord) -> LaunchResult {
@@ -397,99 +387,4 @@ fn note(launch: &ActiveLaunch<'_>, launched: &LaunchResult) -> Result<(), Launch
     };
     let now_ms = launch.stage.clock.now_ms();
     log::at(&launch.plan.location).agent_ended(&launched.record, agent, launched.usage, now_ms)
-}
-
-/// Commits and pushes, or lists what an overlay holds.
-fn keep(
-    launch: &ActiveLaunch<'_>,
-    repo: Option<&RepositorySession>,
-    ready: &ReadyWorkspace,
-    launched: &mut LaunchResult,
-) -> Result<(), LaunchError> {
-    let ActiveLaunch {
-        grants,
-        plan,
-        stage,
-        writer,
-        ..
-    } = *launch;
-    progress::forget(&ready.written)?;
-    let (Some(repo), Some(_)) = (repo, &launched.record.branch) else {
-        return match &ready.layer {
-            Some(layer) => list(layer, &ready.lower, launched),
-            None => Ok(()),
-        };
-    };
-    reported(writer, StatusPhase::Committing, 92, "Committing")?;
-    let now_ms = stage.clock.now_ms();
-    let work = SandboxWork {
-        repo,
-        ready,
-        record: &launched.record,
-    };
-    let made = work.commit(grants, &plan.location, &plan.commit_message, now_ms)?;
-    for note in &made.notes {
-        say(stage, note);
-    }
-    launched.changed = made.changed;
-    launched.left_out = made.left_out;
-    launched.commit = made.commit.map(|commit| commit.to_string());
-    launched.record.work = WorkState::Committed;
-    let Some(branch) = &mut launched.record.branch else {
-        return Ok(());
-    };
-    branch.commit = launched.commit.clone().or(branch.commit.take());
-    if let Some((landed, error)) = made.landed {
-        branch.landed = Some(landed);
-        return Err(error);
-    }
-    match branch.push {
-        Push::No => return Ok(()),
-        Push::Yes if launched.agent_exit_code != 0 => {
-            say(
-                stage,
-                &format!(
-                    "Not pushed, because the agent did not end well; push it with `git push {} \
-                     {}:{}`.",
-                    branch.remote, branch.name, branch.remote_name
-                ),
-            );
-            return Ok(());
-        }
-        Push::Yes | Push::Always => {}
-    }
-    if branch.commit.is_none() && branch.local.is_none() {
-        say(stage, "Nothing was changed, so nothing was pushed.");
-        return Ok(());
-    }
-    // On record before a remote is asked: what follows can take a minute.
-    let committed = LaunchEvent::Committed {
-        sandbox: Box::new(launched.record.clone()),
-    };
-    log::at(&plan.location).record(stage.clock.now_ms(), &[committed])?;
-    reported(writer, StatusPhase::Pushing, 97, "Pushing")?;
-    let Some(branch) = &mut launched.record.branch else {
-        return Ok(());
-    };
-    let pushed = finish::push(grants, repo, branch)?;
-    branch.pushed = Some(pushed.commit);
-    branch.pr_url = pushed.pr_url.or(branch.pr_url.take());
-    Ok(())
-}
-
-/// Lists what a layer holds over what is below it.
-pub(crate) fn list(
-    layer: &Layer,
-    lower: &LowerStack,
-    launched: &mut LaunchResult,
-) -> Result<(), LaunchError> {
-    let walk = walk::walk(layer, lower).map_err(|error| LaunchError::failed(&error))?;
-    launched.changed = super::merge::changed_of(&walk);
-    launched.left_out = super::merge::left_out_of(&walk);
-    launched.record.work = if launched.changed.is_empty() {
-        WorkState::Committed
-    } else {
-        WorkState::Pending
-    };
-    Ok(())
 }

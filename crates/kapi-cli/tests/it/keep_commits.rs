@@ -104,7 +104,11 @@ fn a_launch_keeps_the_agents_own_commits_in_every_mode() {
         let changed = env.git(&["diff", "--name-only", "main", "b"]);
         assert_eq!(changed, "answer.txt\nnotes.txt", "{mode:?}");
         let document = output.document();
-        assert_eq!(document["commit"], env.commit_of("b"), "{document:#}");
+        assert_eq!(
+            document["branch"]["commit"],
+            env.commit_of("b"),
+            "{document:#}"
+        );
         // The next launch goes on behind them, on a branch that is there.
         let next = "test $(git log --format=%s | grep -c step) = 2 || exit 1; echo 43 > answer.txt; \
                     git commit -qam 'third step'";

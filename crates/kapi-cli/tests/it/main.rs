@@ -75,6 +75,7 @@ mod kernel_unattended;
 mod kernel_workers;
 mod launch;
 mod launch_base;
+mod launch_finished;
 mod launch_limits;
 mod launch_merge;
 mod launch_operated;
