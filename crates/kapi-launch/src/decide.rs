@@ -224,14 +224,7 @@ pub(crate) fn settle(
         clear(grants, plan, earlier, now_ms, stage)?;
     }
     let branch = match (decided.goes_on, &decided.beginning, &plan.branch) {
-        (true, _, asked) => {
-            let mut branch = earlier.and_then(|earlier| earlier.branch.clone());
-            if let (Some(branch), Some(asked)) = (&mut branch, asked) {
-                branch.push = asked.push;
-                branch.keep_commits = asked.keep_commits && branch.merging.is_none();
-            }
-            branch
-        }
+        (true, _, asked) => continued(earlier, asked.as_ref()),
         (false, Some(beginning), Some(asked)) => {
             let mut branch = new_branch(plan, asked, beginning, launches);
             if let (Some(revision), Some(repo)) = (&asked.merge, &scene.repo) {
@@ -279,6 +272,16 @@ pub(crate) fn settle(
     };
     log::at(&plan.location).record(now_ms, &[launched(plan, &record)])?;
     Ok(record)
+}
+
+/// Returns the branch of an earlier launch, with what is to become of it now.
+fn continued(earlier: Option<&SandboxRecord>, asked: Option<&BranchPlan>) -> Option<BranchRecord> {
+    let mut branch = earlier?.branch.clone()?;
+    if let Some(asked) = asked {
+        branch.push = asked.push;
+        branch.keep_commits = asked.keep_commits && branch.merging.is_none();
+    }
+    Some(branch)
 }
 
 fn launched(plan: &LaunchPlan, record: &SandboxRecord) -> LaunchEvent {

@@ -10,7 +10,7 @@ use kapi_machine::machine::Machine;
 use kapi_run::spending::usage_meter::UsageLimits;
 use serde::{Deserialize, Serialize};
 
-use super::record::SandboxRecord;
+use super::record::{LaunchState, SandboxRecord};
 
 /// Characters of a task in a line.
 const TASK_CHARS_MAX: usize = 200;
@@ -213,6 +213,15 @@ impl LaunchHistory {
     #[must_use]
     pub fn finished_agent(&self) -> Option<&EndedAgent> {
         self.agent.as_ref().filter(|agent| agent.is_well())
+    }
+
+    /// Tells whether the launcher was cut off behind the agent of the last launch: it did its work, a
+    /// person has said nothing since, and what is left is what comes after it.
+    #[must_use]
+    pub fn is_cut_off_behind_agent(&self) -> bool {
+        let sandbox = self.sandbox.as_ref();
+        let is_running = sandbox.is_some_and(|sandbox| sandbox.state == LaunchState::Running);
+        is_running && self.said.is_empty() && self.finished_agent().is_some()
     }
 
     fn know(&mut self, sandbox: &SandboxRecord) {

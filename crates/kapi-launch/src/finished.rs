@@ -14,7 +14,7 @@ use super::error::LaunchError;
 use super::event::LaunchHistory;
 use super::inputs::LaunchInputs;
 use super::plan::{Conduct, LaunchPlan};
-use super::record::{LaunchState, SandboxRecord};
+use super::record::SandboxRecord;
 use super::run::{LaunchResult, completion, conclude, reported, say, status};
 use super::{log, prepare};
 
@@ -84,6 +84,5 @@ fn agent_of(plan: &LaunchPlan, history: &LaunchHistory) -> Option<AgentEnding> {
         && branch == plan.branch.as_ref().map(|branch| &branch.name)
         && !request.is_interactive
         && plan.conduct == Conduct::Headless;
-    let is_cut_off = sandbox.state == LaunchState::Running && history.said.is_empty();
-    finished(history).filter(|_| is_same && is_cut_off)
+    finished(history).filter(|_| is_same && history.is_cut_off_behind_agent())
 }

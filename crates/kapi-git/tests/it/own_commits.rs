@@ -159,6 +159,9 @@ fn an_object_under_another_name_is_refused() {
     assert!(made.own().is_err());
 }
 
+/// Puts something into a workspace.
+type Put<'a> = &'a dyn Fn(&Made);
+
 #[test]
 fn what_no_candidate_may_hold_is_in_no_commit_of_the_agents_either() {
     let escapes = |made: &Made| symlink("/etc/passwd", made.workspace.path.join("link")).unwrap();
@@ -176,7 +179,7 @@ fn what_no_candidate_may_hold_is_in_no_commit_of_the_agents_either() {
             "*.bin filter=lfs\n",
         );
     };
-    let cases: [(&str, &dyn Fn(&Made)); 4] = [
+    let cases: [(&str, Put<'_>); 4] = [
         ("link", &escapes),
         ("secret.env", &ignored),
         ("module", &submodule),

@@ -152,7 +152,7 @@ impl LaunchScenario {
             ..sandbox.clone()
         };
         match sandbox.state {
-            LaunchState::Running if history.finished_agent().is_some() => {
+            LaunchState::Running if history.is_cut_off_behind_agent() => {
                 self.keep(task, sandbox)?;
             }
             LaunchState::Running => self.launch(task, again)?,
