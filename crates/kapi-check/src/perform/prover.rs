@@ -37,6 +37,7 @@ mod change;
 mod document;
 mod listing;
 mod prepare;
+mod steering;
 pub mod strength;
 mod text;
 

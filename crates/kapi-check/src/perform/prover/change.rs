@@ -6,8 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use kapi_core::failure::Failure;
-use kapi_core::glob::Glob;
-use kapi_core::value::KernelValue;
 use kapi_git::change::ChangeKind;
 use kapi_git::id::CommitId;
 use kapi_git::repository::Repository;
@@ -15,6 +13,7 @@ use kapi_run::failure;
 
 use super::checkout::PutBack;
 use super::document::SettingsDocument;
+use super::steering::{Ends, FileSteering, SteeringPart, both, part};
 use super::text::{self, TextChange};
 use super::{ProofClaim, listing};
 use crate::perform::ecosystems;
@@ -22,12 +21,8 @@ use crate::rules::proof::change::{ChangedPath, CheckChanges, PathChangeKind, Tes
 use crate::rules::proof::inspection::Inspection;
 use crate::rules::proof::notice::Notice;
 use crate::rules::proof::policy::TestPolicy;
-use crate::rules::proof::role::{
-    PathRole, Present, Steering, differing_keys, steering_lines, with_lines_of,
-};
+use crate::rules::proof::role::{PathRole, Present, with_lines_of};
 
-/// Bytes of a file that is looked into for what steers a run.
-const STEERING_BYTES_MAX: usize = 4 << 20;
 /// Ends of the names of files that hold code; other test files are data that a test may write.
 const CODE: &[&str] = &[
     "py", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "go", "rs", "java", "kt", "kts",
@@ -53,29 +48,12 @@ pub(crate) struct ProvedChange {
     pub(super) texts: Vec<TextChange>,
     /// Signs of a cheat in what it adds.
     notices: Vec<Notice>,
-    /// The lines of them that are in code under test and can fake a pass, by file.
-    flagged: BTreeMap<PathBuf, BTreeSet<u64>>,
     /// The base has test files that hold code.
     base_has_tests: bool,
     /// It changes the source of a dependency.
     is_in_dependencies: bool,
     /// Where it begins and ends.
     ends: Ends,
-}
-
-#[derive(Debug, Clone)]
-struct Ends {
-    base: CommitId,
-    commit: CommitId,
-}
-
-impl Ends {
-    fn of(base: &CommitId, commit: &CommitId) -> Self {
-        Self {
-            base: base.clone(),
-            commit: commit.clone(),
-        }
-    }
 }
 
 /// A part of a change that can be put back.
@@ -91,15 +69,6 @@ pub(super) enum ChangePart {
     Code,
     /// Hunks of the code under test that look like faking a pass are taken back.
     Flagged,
-}
-
-/// What of a file steers a run and differs.
-#[derive(Debug, Clone)]
-enum SteeringPart {
-    /// These keys.
-    Keys(Vec<String>),
-    /// Lines like these.
-    Lines(Vec<Glob>),
 }
 
 impl ProvedChange {
@@ -166,21 +135,14 @@ impl ProvedChange {
                 parts: parts.clone(),
             })
             .collect();
-        let facts = CheckChanges::of(&present, &listed);
-        let flagged = flagged(&notices, |path| {
-            let steers = facts.steering.iter().map(|one| &one.path);
-            let is_steering = steers.chain(&facts.shadows).any(|it| it == path);
-            !is_steering && code.iter().any(|it| it == path)
-        });
         Ok(Self {
-            facts,
+            facts: CheckChanges::of(&present, &listed),
             parts,
             test_code: tests,
             code,
             added_code,
             texts,
             notices,
-            flagged,
             base_has_tests: !test_code(&present, &before).is_empty(),
             is_in_dependencies: listed.iter().any(|one| is_dependency(&present, one)),
             ends,
@@ -219,40 +181,53 @@ impl ProvedChange {
             .tests_touched()
             .into_iter()
             .partition(|path| self.only_extends(path));
+        let flagged = self.flagged().into_iter();
+        let flagged = flagged.flat_map(|(path, lines)| {
+            let at = move |line| format!("{}:{line}", path.display());
+            lines.into_iter().map(at)
+        });
         Inspection {
             tests_added: self.added_tests().map(str::to_owned).collect(),
             tests_changed,
             tests_extended,
             steering_changed: steering.chain(self.facts.shadows.iter().cloned()).collect(),
-            flagged_code: self.flagged_code(),
+            flagged_code: flagged.collect(),
             notices: self.notices.clone(),
             ..Inspection::default()
         }
     }
 
-    /// Returns the lines of the code under test that look like faking a pass, as `path:line`.
-    fn flagged_code(&self) -> Vec<String> {
-        let files = self.flagged.iter();
-        let lines = files.flat_map(|(path, lines)| {
-            let at = move |line| format!("{}:{line}", path.display());
-            lines.iter().map(at)
-        });
-        lines.collect()
+    /// Returns the lines of the code under test that look like faking a pass, by file.
+    fn flagged(&self) -> BTreeMap<&Path, BTreeSet<u64>> {
+        let steers = |path: &String| {
+            let steering = self.facts.steering.iter().map(|one| &one.path);
+            steering.chain(&self.facts.shadows).any(|it| it == path)
+        };
+        let mut flagged: BTreeMap<&Path, BTreeSet<u64>> = BTreeMap::new();
+        for notice in &self.notices {
+            let is_under_test = self.code.contains(&notice.path) && !steers(&notice.path);
+            if is_under_test && notice.kind.can_fake_a_pass() {
+                let lines = flagged.entry(Path::new(&notice.path)).or_default();
+                lines.insert(notice.line);
+            }
+        }
+        flagged
     }
 
     /// Tells whether any of its code under test looks like faking a pass.
     pub(super) fn has_flagged_code(&self) -> bool {
-        !self.flagged.is_empty()
+        !self.flagged().is_empty()
     }
 
     /// Returns its files without the hunks that look like faking a pass.
-    fn without_flagged_code(&self) -> impl Iterator<Item = (PathBuf, Option<Vec<u8>>)> {
-        let texts = self.texts.iter().filter_map(|text| {
-            let lines = self.flagged.get(&text.path)?;
+    fn without_flagged_code(&self) -> Vec<(PathBuf, Option<Vec<u8>>)> {
+        let flagged = self.flagged();
+        let files = self.texts.iter().filter_map(|text| {
+            let lines = flagged.get(text.path.as_path())?;
             let content = text.without(lines).map(String::into_bytes);
             Some((text.path.clone(), content.or_else(|| nothing(&text.path))))
         });
-        texts
+        files.collect()
     }
 
     /// Returns lock files that it changes.
@@ -400,37 +375,6 @@ impl ProvedChange {
     }
 }
 
-/// How a changed file steers a run.
-enum FileSteering {
-    /// As a whole, or not at all.
-    Whole,
-    /// By parts, and none of them differs.
-    Unchanged,
-    /// By this part.
-    Part(SteeringPart),
-}
-
-fn part(
-    repository: &Repository,
-    present: &Present<'_>,
-    path: &Path,
-    ends: &Ends,
-) -> Result<FileSteering, Failure> {
-    match present.steering(&path.to_string_lossy()) {
-        None | Some(Steering::Whole) => Ok(FileSteering::Whole),
-        Some(Steering::Keys(keys)) => keys_changed(repository, path, keys, ends),
-        Some(Steering::Lines(lines)) => {
-            let (old, new) = both(repository, path, ends)?;
-            let differs = steering_lines(lines, &old) != steering_lines(lines, &new);
-            Ok(if differs {
-                FileSteering::Part(SteeringPart::Lines(lines.to_vec()))
-            } else {
-                FileSteering::Unchanged
-            })
-        }
-    }
-}
-
 const fn how(kind: ChangeKind) -> PathChangeKind<'static> {
     match kind {
         ChangeKind::Added => PathChangeKind::Added,
@@ -458,20 +402,6 @@ fn test_code(present: &Present<'_>, files: &[PathBuf]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns the lines of signs that can fake a pass, by file, where that is code under test.
-fn flagged(
-    notices: &[Notice],
-    is_under_test: impl Fn(&str) -> bool,
-) -> BTreeMap<PathBuf, BTreeSet<u64>> {
-    let mut flagged: BTreeMap<PathBuf, BTreeSet<u64>> = BTreeMap::new();
-    let is_meant = |it: &&Notice| it.kind.can_fake_a_pass() && is_under_test(&it.path);
-    for notice in notices.iter().filter(is_meant) {
-        let lines = flagged.entry(PathBuf::from(&notice.path)).or_default();
-        lines.insert(notice.line);
-    }
-    flagged
-}
-
 /// Returns what stands in the place of a file that is not there: Rust's modules are named by others.
 fn nothing(path: &Path) -> Option<Vec<u8>> {
     path.extension()
@@ -482,38 +412,4 @@ fn nothing(path: &Path) -> Option<Vec<u8>> {
 /// Tells whether a change is one to the source of a dependency.
 fn is_dependency(present: &Present<'_>, change: &ChangedPath<'_>) -> bool {
     present.roles(change.path).has(PathRole::Dependency)
-}
-
-fn both(repository: &Repository, path: &Path, ends: &Ends) -> Result<(String, String), Failure> {
-    let text = |commit: &CommitId| {
-        let read = repository.file_at(commit, path, STEERING_BYTES_MAX);
-        let bytes = read.map_err(|error| failure::plain(&error))?;
-        Ok(String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned())
-    };
-    Ok((text(&ends.base)?, text(&ends.commit)?))
-}
-
-/// Returns the keys of a file that steer a run and differ. What cannot be read steers as a whole.
-fn keys_changed(
-    repository: &Repository,
-    path: &Path,
-    keys: &[Glob],
-    ends: &Ends,
-) -> Result<FileSteering, Failure> {
-    let (old, new) = both(repository, path, ends)?;
-    let value = |text: &str| {
-        if text.trim().is_empty() {
-            return Some(KernelValue::Map(BTreeMap::new()));
-        }
-        SettingsDocument::parse(path, text).map(|document| document.value())
-    };
-    let (Some(old), Some(new)) = (value(&old), value(&new)) else {
-        return Ok(FileSteering::Whole);
-    };
-    let found = differing_keys(keys, &old, &new);
-    Ok(if found.is_empty() {
-        FileSteering::Unchanged
-    } else {
-        FileSteering::Part(SteeringPart::Keys(found))
-    })
 }

@@ -54,6 +54,11 @@ fn signs_in_one_line() {
         ("lib/a.js", "process.exit(0)", ExitsProcess),
         ("src/lib.rs", "    std::process::exit(0);", ExitsProcess),
         ("a.c", "  _exit(0);", ExitsProcess),
+        (
+            "a.c",
+            "int strcmp(const char *one, const char *other)",
+            PatchesFramework,
+        ),
         ("a.go", "\tos.Exit(0)", ExitsProcess),
         ("A.java", "Runtime.getRuntime().halt(0);", ExitsProcess),
         (
