@@ -334,7 +334,7 @@ fn ralph(
 /// a task that does.
 const UNTIL_PARKED: &str = r#""$@" >../ralph.out 2>../ralph.err & pid=$!
 while kill -0 $pid 2>/dev/null; do
-    if grep -q 'parked until a person' ../ralph.out; then kill -INT $pid; break; fi
+    if grep -q 'parked until you' ../ralph.out; then kill -INT $pid; break; fi
     sleep 0.1
 done
 wait $pid; code=$?
