@@ -108,6 +108,7 @@ fn commit(project: &Path, layer: &Path, name: &str) -> anyhow::Result<()> {
         lower: &base.lower,
         workspace: &workspace,
         candidate: &candidate,
+        own: &[],
     };
     let made = repository.commit_layer(&plan)?;
     let took = started.elapsed();
