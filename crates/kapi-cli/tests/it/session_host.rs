@@ -9,17 +9,20 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::environment::{Environment, PATIENCE, TASK};
+use crate::environment::{Environment, TASK};
 use crate::program::parse;
 
 /// The model of the host's that judges.
 const JUDGE: &str = "other/judge";
 /// What stands before and behind the token of a judge's question.
 const TOKEN: (&str, &str) = ("The token of this question is `", "`");
+
+/// How long an answer may take at all: proving thousands of files takes its time on a busy machine.
+const BACKSTOP: Duration = Duration::from_secs(240);
 
 /// A session.
 pub(crate) struct Session {
@@ -190,7 +193,7 @@ impl Session {
         if let Some(at) = self.ahead.iter().position(is_it) {
             return self.ahead.remove(at).unwrap();
         }
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + BACKSTOP;
         loop {
             let left = end.saturating_duration_since(Instant::now());
             let line = self.lines.recv_timeout(left);
