@@ -12,7 +12,7 @@ use kapi_goal::rules::event::Stop;
 use kapi_goal::rules::state::{Goal, GoalStatus};
 use kapi_goal::rules::words;
 use kapi_launch::plan::LaunchPlan;
-use kapi_launch::run::LaunchResult;
+use kapi_launch::result::LaunchResult;
 use kapi_sys::process::{self, ProcessEnd, ProcessLimits, Program};
 use kapi_task::rules::task::KernelTask;
 use kapi_workflow::rules::state::Workflow;

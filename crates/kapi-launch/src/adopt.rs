@@ -5,24 +5,20 @@
 //! to know.
 
 use kapi_core::agent_end::AgentEnd;
-use kapi_git::id::CommitId;
-use kapi_git::repository::Repository;
 use kapi_run::host_grants::HostGrants;
-use kapi_run::repository_session;
 use kapi_run::repository_session::RepositorySession;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::ProcessEnd;
 
 use super::agent::AgentEnding;
 use super::branch::local;
-use super::decide::is_published;
-use super::ending::list;
 use super::error::LaunchError;
 use super::event::LaunchHistory;
-use super::finish::{SandboxWork, change_word, changed};
+use super::finish::SandboxWork;
+use super::kept::{changes, commit_time_ms, list, published, take};
 use super::paths::SandboxPaths;
 use super::record::{LaunchState, SandboxRecord, WorkState};
-use super::run::{LaunchResult, conclude};
+use super::result::{LaunchResult, conclude};
 use super::{ended, log, prepare, progress};
 
 /// A commit as a launch makes it.
@@ -168,50 +164,4 @@ fn committed(
     launched.left_out = made.left_out;
     take(launched, made.commit.map(|commit| commit.to_string()));
     Ok(true)
-}
-
-/// Returns the commit of the work of a launch that was cut off, if its branch has it.
-pub(crate) fn published(record: &SandboxRecord, repo: &RepositorySession) -> Option<String> {
-    let branch = record.branch.as_ref()?;
-    let is_there = is_published(record, Some(repo));
-    let at = local(&repo.repository, &branch.name).filter(|_| is_there)?;
-    Some(at.to_string())
-}
-
-/// Returns when the commit of a launch is made: where it was made before and the launch was cut off, at
-/// the same time, so that it is the same commit and whatever it was put on already has it.
-pub(crate) fn commit_time_ms(repo: &RepositorySession, record: &SandboxRecord, now_ms: i64) -> i64 {
-    let repository = &repo.repository;
-    let branch = record.branch.as_ref();
-    let name = branch.map(|branch| format!("refs/kapi/{}/commit", branch.refs));
-    let made = name.and_then(|name| repository.resolve_commit(&name).ok());
-    let at = made.and_then(|made| repository.authored_at(&made).ok());
-    at.map_or(now_ms, |at_s| at_s.saturating_mul(1_000))
-}
-
-/// Notes the commit of a launch's work.
-pub(crate) fn take(launched: &mut LaunchResult, commit: Option<String>) {
-    launched.commit.clone_from(&commit);
-    launched.record.work = WorkState::Committed;
-    if let Some(branch) = &mut launched.record.branch {
-        branch.commit = commit.or(branch.commit.take());
-    }
-}
-
-/// Returns what a commit changes.
-pub(crate) fn changes(
-    repository: &Repository,
-    start: &str,
-    commit: &str,
-) -> Result<Vec<super::finish::ChangedPathView>, LaunchError> {
-    let (start, commit): (CommitId, CommitId) = (
-        repository_session::commit_id(start)?,
-        repository_session::commit_id(commit)?,
-    );
-    let found = repository.changes(&start, &commit);
-    let found = found.map_err(|error| LaunchError::failed(&error))?;
-    Ok(found
-        .iter()
-        .map(|change| changed(&change.path, change_word(change.kind)))
-        .collect())
 }

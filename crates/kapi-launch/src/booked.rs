@@ -13,9 +13,9 @@ use kapi_spend::rules::account::ModelRole;
 
 use super::context::LaunchHandlers;
 use super::error::LaunchError;
-use super::finished;
 use super::plan::LaunchPlan;
-use super::run::{self, LaunchResult};
+use super::result::LaunchResult;
+use super::{finished, run};
 
 /// Performs a launch within the caps on spending.
 ///

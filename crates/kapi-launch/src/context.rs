@@ -3,9 +3,13 @@
 use kapi_core::room::Room;
 use kapi_machine::watch::{Activity, EffectWatch, RoomQuery};
 use kapi_run::spending::SpendingStop;
+use kapi_status::perform::writer::StatusWriter;
 use kapi_status::rules::mapping::Mapping;
+use kapi_status::rules::phase::StatusPhase;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::Clock;
+
+use super::error::LaunchError;
 
 /// What a launch reports to, reads the time from and is stopped by.
 #[derive(Clone, Copy)]
@@ -39,4 +43,23 @@ impl<'a> LaunchHandlers<'a> {
             room: self.room,
         }
     }
+}
+
+/// Writes a step into the status file.
+pub(crate) fn reported(
+    writer: &StatusWriter<'_>,
+    phase: StatusPhase,
+    percent: u8,
+    message: &str,
+) -> Result<(), LaunchError> {
+    writer
+        .phase(phase, percent, message)
+        .map(drop)
+        .map_err(|error| LaunchError::failed(&error))
+}
+
+/// Says something to whoever follows the launch.
+pub(crate) fn say(stage: &LaunchHandlers<'_>, text: &str) {
+    let text = text.to_owned();
+    (stage.notice)(Activity::Note { text });
 }

@@ -3,23 +3,20 @@
 //!
 //! May be done again where it was cut off. Does not know whether an agent has just run.
 
-use kapi_git::layer::lower::LowerStack;
-use kapi_git::layer::{Layer, walk};
 use kapi_run::host_grants::HostGrants;
 use kapi_run::repository_session::RepositorySession;
 use kapi_status::perform::writer::StatusWriter;
 use kapi_status::rules::phase::StatusPhase;
 
-use super::adopt::{changes, commit_time_ms, published, take};
-use super::context::LaunchHandlers;
+use super::context::{LaunchHandlers, reported, say};
 use super::error::LaunchError;
 use super::event::LaunchEvent;
 use super::finish::{self, SandboxWork};
+use super::kept::{changes, commit_time_ms, list, published, take};
 use super::plan::{LaunchPlan, Push};
 use super::prepare::ReadyWorkspace;
-use super::record::WorkState;
-use super::run::{LaunchResult, OURS_FAILED, reported, say};
-use super::{log, merge, progress};
+use super::result::{LaunchResult, OURS_FAILED};
+use super::{log, progress};
 
 /// A launch whose agent has ended.
 #[derive(Clone, Copy)]
@@ -175,21 +172,4 @@ impl LaunchEnding<'_> {
         launched.record = log.end(record.clone(), launched.usage, now_ms)?;
         Ok(launched)
     }
-}
-
-/// Lists what a layer holds over what is below it.
-pub(crate) fn list(
-    layer: &Layer,
-    lower: &LowerStack,
-    launched: &mut LaunchResult,
-) -> Result<(), LaunchError> {
-    let walk = walk::walk(layer, lower).map_err(|error| LaunchError::failed(&error))?;
-    launched.changed = merge::changed_of(&walk);
-    launched.left_out = merge::left_out_of(&walk);
-    launched.record.work = if launched.changed.is_empty() {
-        WorkState::Committed
-    } else {
-        WorkState::Pending
-    };
-    Ok(())
 }

@@ -8,14 +8,15 @@ use kapi_status::rules::phase::StatusPhase;
 
 use super::adopt::finished;
 use super::agent::AgentEnding;
-use super::context::LaunchHandlers;
+use super::context::{LaunchHandlers, reported, say};
 use super::ending::LaunchEnding;
 use super::error::LaunchError;
 use super::event::LaunchHistory;
 use super::inputs::LaunchInputs;
 use super::plan::{Conduct, LaunchPlan};
 use super::record::SandboxRecord;
-use super::run::{LaunchResult, completion, conclude, reported, say, status};
+use super::result::{LaunchResult, conclude};
+use super::run::{completion, status};
 use super::{log, prepare};
 
 /// Does what is left of such a launch; `None` where there is none.

@@ -24,6 +24,7 @@ pub mod plan;
 pub mod preview;
 pub mod raise;
 pub mod record;
+pub mod result;
 pub mod run;
 
 pub mod head_view;
@@ -41,6 +42,7 @@ mod ending;
 mod finished;
 mod foreign;
 pub mod inputs;
+mod kept;
 mod limits;
 mod merging;
 mod patterns;

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use kapi_launch::context::{LaunchHandlers, never_stopped};
 use kapi_launch::paths::SandboxId;
 use kapi_launch::plan::{BranchPlan, Conduct, LaunchPlan, ModeChoice, Push};
-use kapi_launch::run::LaunchResult;
+use kapi_launch::result::LaunchResult;
 use kapi_launch::{booked, preview};
 use kapi_machine::watch::{Activity, unlimited};
 use kapi_run::asking::check_agent;

@@ -8,7 +8,7 @@ use kapi_core::workflow_status::WorkflowStatus;
 use kapi_goal::rules::delivery::Delivery;
 use kapi_launch::plan::LaunchPlan;
 use kapi_launch::record::SandboxRecord;
-use kapi_launch::run::LaunchResult;
+use kapi_launch::result::LaunchResult;
 use kapi_task::rules::task::{End, KernelTask};
 use kapi_workflow::rules::documents::documents;
 use kapi_workflow::rules::state::Workflow;

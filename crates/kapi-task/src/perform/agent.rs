@@ -12,7 +12,7 @@ use kapi_launch::bounds::{Bounds, RemoteUse};
 use kapi_launch::context::LaunchHandlers;
 use kapi_launch::paths::{SandboxId, SandboxPaths};
 use kapi_launch::plan::{BranchPlan, Conduct, LaunchPlan, ModeChoice, Push};
-use kapi_launch::run::LaunchResult;
+use kapi_launch::result::LaunchResult;
 use kapi_launch::{reduce, run};
 use kapi_machine::watch::{Activity, EffectWatch, RoomQuery};
 use kapi_run::host_grants::HostGrants;

@@ -8,7 +8,7 @@ use kapi_launch::finish::ChangedPathView;
 use kapi_launch::plan::LaunchPlan;
 use kapi_launch::preview::LaunchPreview;
 use kapi_launch::record::{WorkState, WorkspaceKind};
-use kapi_launch::run::LaunchResult;
+use kapi_launch::result::LaunchResult;
 use kapi_status::file::SandboxMode;
 use serde::Serialize;
 

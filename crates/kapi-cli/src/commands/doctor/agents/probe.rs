@@ -11,7 +11,7 @@ use kapi_launch::context::{LaunchHandlers, never_stopped};
 use kapi_launch::error::LaunchError;
 use kapi_launch::paths::SandboxId;
 use kapi_launch::plan::{Conduct, LaunchPlan, ModeChoice};
-use kapi_launch::run::LaunchResult;
+use kapi_launch::result::LaunchResult;
 use kapi_launch::{merge, run};
 use kapi_machine::watch::{Activity, unlimited};
 use kapi_run::spending::usage_meter::UsageLimits;
