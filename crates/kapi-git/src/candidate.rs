@@ -7,15 +7,16 @@
 pub(crate) mod lfs;
 pub(crate) mod link;
 pub(crate) mod own;
+pub(crate) mod staging;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::author::Author;
 use crate::candidate::own::OwnCommitRules;
+use crate::candidate::staging::{SEARCH_CALLS_MAX, StagingSearch, remove_paths};
 use crate::change::PathChange;
 use crate::command::GitError;
 use crate::commit_object::{CommitObject, utc};
@@ -33,9 +34,6 @@ pub const CHANGES_MAX: usize = 200_000;
 
 /// Kapi's directory at the top of a repository, in any case.
 const STATE_DIR: &str = ".ilchul";
-
-/// The most calls spent on finding which files git does not take.
-pub(crate) const SEARCH_CALLS_MAX: usize = 400;
 
 /// The candidate to make.
 #[derive(Debug, Clone)]
@@ -435,59 +433,6 @@ pub(crate) fn is_kapi_state(path: &Path) -> bool {
     path.iter()
         .next()
         .is_some_and(|first| first.eq_ignore_ascii_case(STATE_DIR))
-}
-
-fn remove_paths(scratch: &Scratch<'_>, paths: &[PathBuf]) -> Result<(), GitError> {
-    if paths.is_empty() {
-        return Ok(());
-    }
-    let call = scratch
-        .call("update-index")
-        .args(["--force-remove", "-z", "--stdin"]);
-    call.stdin(zero_terminated(paths)).done()
-}
-
-/// Stages files, and finds those that git fails on by halving.
-pub(crate) struct StagingSearch<'a> {
-    pub(crate) scratch: &'a Scratch<'a>,
-    pub(crate) calls_left: usize,
-}
-
-impl StagingSearch<'_> {
-    pub(crate) fn add(
-        &mut self,
-        paths: &[PathBuf],
-        unstorable: &mut Vec<PathBuf>,
-    ) -> Result<(), CandidateError> {
-        if paths.is_empty() {
-            return Ok(());
-        }
-        if self.calls_left == 0 {
-            return Err(CandidateError::TooManyUnstorable);
-        }
-        self.calls_left -= 1;
-        let call = self.scratch.call("update-index");
-        let call = call.args(["--add", "--remove", "--replace", "-z", "--stdin"]);
-        if call.stdin(zero_terminated(paths)).exit()?.code == 0 {
-            return Ok(());
-        }
-        if let [path] = paths {
-            unstorable.push(path.clone());
-            return Ok(());
-        }
-        let (first, second) = paths.split_at(paths.len() / 2);
-        self.add(first, unstorable)?;
-        self.add(second, unstorable)
-    }
-}
-
-fn zero_terminated(paths: &[PathBuf]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for path in paths {
-        bytes.extend_from_slice(path.as_os_str().as_bytes());
-        bytes.push(0);
-    }
-    bytes
 }
 
 pub(crate) fn check(plan: &CandidatePlan) -> Result<(), CandidateError> {

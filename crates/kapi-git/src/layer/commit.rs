@@ -22,9 +22,8 @@ use super::walk::{self, WalkNote};
 use super::{Layer, index, retouched};
 use crate::candidate;
 use crate::candidate::own::OwnCommitRules;
-use crate::candidate::{
-    CHANGES_MAX, Candidate, CandidateError, CandidatePlan, SEARCH_CALLS_MAX, StagingSearch, lfs,
-};
+use crate::candidate::staging::{SEARCH_CALLS_MAX, StagingSearch};
+use crate::candidate::{CHANGES_MAX, Candidate, CandidateError, CandidatePlan, lfs};
 use crate::change::PathChange;
 use crate::check_ignore::check_ignore;
 use crate::id::{CommitId, TreeId};
