@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::case_directory::{CaseDirectory, write};
+use super::outcome::PARKED;
 use super::request::CorpusRequest;
 use super::search::search;
 use super::shell::{ProgramEnd, Shell};
@@ -324,17 +325,17 @@ fn ralph(
     words.extend(rest.split(' ').map(str::to_owned));
     words.extend_from_slice(request.options);
     words.insert(0, request.kapi.display().to_string());
-    words.insert(0, "sh".to_owned());
+    words.insert(0, PARKED.to_owned());
     words.insert(0, UNTIL_PARKED.to_owned());
     words.insert(0, "-c".to_owned());
     shell.run(Path::new("/bin/sh"), &words, "")
 }
 
-/// Runs a command, and interrupts it once it says that it waits for a person: a workflow stays with
+/// Runs a command, and interrupts it once it says `$0`, that it waits for a person: a workflow stays with
 /// a task that does.
-const UNTIL_PARKED: &str = r#""$@" >../ralph.out 2>../ralph.err & pid=$!
+const UNTIL_PARKED: &str = r#": >../ralph.out; "$@" >../ralph.out 2>../ralph.err & pid=$!
 while kill -0 $pid 2>/dev/null; do
-    if grep -q 'parked until you' ../ralph.out; then kill -INT $pid; break; fi
+    if grep -q "$0" ../ralph.out; then kill -INT $pid; break; fi
     sleep 0.1
 done
 wait $pid; code=$?

@@ -25,7 +25,7 @@ const NAMING: [&str; 7] = [
     "notices",
 ];
 /// What stands in the activity of what waits for a person.
-const PARKED: &str = "parked until a person allows";
+pub(super) const PARKED: &str = "parked until you approve";
 /// The longest reason that is kept.
 const REASON_MAX: usize = 300;
 
@@ -66,7 +66,7 @@ impl CaseOutcome {
             },
             Some(NOT_DONE) if document["status"] == "waiting" => Self::Waits(reason(&document)),
             _ if ended.stdout.contains(PARKED) => {
-                Self::Waits("parked until a person allows it".to_owned())
+                Self::Waits("parked until you approve it".to_owned())
             }
             Some(NOT_DONE) => Self::Refused(reason(&document)),
             Some(DENIED) => Self::Refused(short(&ended.last_words())),
