@@ -9,10 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::case_directory::{CaseDirectory, write};
-use super::outcome::PARKED;
 use super::request::CorpusRequest;
 use super::search::search;
-use super::shell::{ProgramEnd, Shell};
+use super::shell::{PARKED, ProgramEnd, Shell};
 
 /// One way in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ecosystem::Expectation;
-use super::shell::ProgramEnd;
+use super::shell::{PARKED, ProgramEnd};
 
 /// The exit code of what ended or stopped without being done.
 const NOT_DONE: i32 = 5;
@@ -24,8 +24,6 @@ const NAMING: [&str; 7] = [
     "objections",
     "notices",
 ];
-/// What stands in the activity of what waits for a person.
-pub(super) const PARKED: &str = "parked until you approve";
 /// The longest reason that is kept.
 const REASON_MAX: usize = 300;
 

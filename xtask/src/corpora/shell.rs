@@ -10,6 +10,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use kapi_sys::process::{self, FinishedProcess, ProcessEnd, ProcessLimits, Program};
 
+/// What a program says whose work waits for a person.
+pub(super) const PARKED: &str = "parked until you approve";
+
 /// Bytes kept of each output.
 const TAIL_BYTES_MAX: usize = 4 << 20;
 
