@@ -205,31 +205,14 @@ fn a_goal_with_flagged_code_waits_and_a_task_with_it_fails() {
         "command:printf \"{}\" > calc.py",
         FAKED[2].replace('\n', "\\n")
     );
-    let asked = [
-        "run",
-        "mend the sum",
-        "--agent",
-        &agent,
-        "--verify",
-        CHECK,
-        "--yes",
-    ];
-    let goal = env.kapi(&[&asked[..], &["--turns", "1"]].concat());
+    let work = ["mend the sum", "--agent", &agent, "--verify", CHECK];
+    let goal = env.kapi(&[&["run"], &work[..], &["--yes", "--turns", "1"]].concat());
     let question = "a proof that relies on flagged code: calc.py:3 (tree ";
     assert!(goal.stdout.contains(question), "{goal:?}");
     let waiting = env.json(&["show", "1"]);
     let what = waiting["reason"].as_str().unwrap();
     let what = what.split('"').nth(1).unwrap();
-    let task = [
-        "task",
-        "run",
-        "mend the sum",
-        "--agent",
-        &agent,
-        "--verify",
-        CHECK,
-    ];
-    let task = env.kapi(&task);
+    let task = env.kapi(&[&["task", "run"], &work[..]].concat());
     assert!(
         task.stdout.contains("looks like faking a pass")
             || task.stderr.contains("looks like faking a pass"),
