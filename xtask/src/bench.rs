@@ -5,6 +5,7 @@
 
 mod comparison;
 mod crowd;
+mod document;
 mod ground;
 mod invocation;
 mod kernel;
@@ -54,8 +55,8 @@ struct BenchDirectory {
     program: PathBuf,
 }
 
-/// Measures what the options ask for and prints the tables; a whole run is also written into the
-/// documentation.
+/// Measures what the options ask for and prints the tables; where it is asked for, each group goes
+/// into the document as soon as it is measured.
 ///
 /// # Errors
 /// When one of our own programs cannot be run, once everything else is measured and printed; a missing
@@ -74,27 +75,52 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
     }
     peers::ensure(root, peers::FOR_BENCH)?;
     let location = prepare(root)?;
+    let origin = machine::origin(root)?;
     let (mut tables, mut failed) = (Vec::new(), Vec::new());
     for group in &options.groups {
         // A run takes an hour: what fails at its end must not take the rest with it.
-        match measure(&location, *group, &options) {
-            Ok(measured) => tables.extend(measured),
+        let measured = match measure(&location, *group, &options) {
+            Ok(measured) => measured,
             Err(error) => {
                 talk(&format!("{group:?} failed: {error:#}"));
                 failed.push(format!("{group:?}"));
+                continue;
             }
+        };
+        let sections = document::sections(&measured, &origin)?;
+        if options.is_written {
+            write_sections(root, &sections, document::Others::Stay)?;
         }
+        tables.extend(measured);
     }
-    let text = machine::document(root, &tables)?;
-    say(&text);
+    let sections = document::sections(&tables, &origin)?;
+    say(&document::alone(&sections));
     if !failed.is_empty() {
         bail!("measure {}: what went wrong is above", failed.join(", "));
     }
-    if options.is_whole() {
-        replace_durably(&RealDisk, &root.join(DOCUMENT), text.as_bytes())?;
-        talk(&format!("The table is in {DOCUMENT}."));
+    if options.is_written {
+        let others = if options.is_whole() {
+            document::Others::Go
+        } else {
+            document::Others::Stay
+        };
+        write_sections(root, &sections, others)?;
+        talk(&format!("The tables are in {DOCUMENT}."));
     }
     report_gaps(&tables)
+}
+
+/// Puts sections into the document.
+fn write_sections(
+    root: &Path,
+    sections: &[document::Section],
+    others: document::Others,
+) -> anyhow::Result<()> {
+    let path = root.join(DOCUMENT);
+    let before = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+    let text = document::with(&before, sections, others);
+    replace_durably(&RealDisk, &path, text.as_bytes())?;
+    Ok(())
 }
 
 fn measure(

@@ -45,8 +45,9 @@ usage: cargo xtask <command>
   peers             install what the tests need, and nothing else
   dist              build the program as it is shipped: one static file (--package: and pack it for
                     a release; --package --kapi PATH: pack another one)
-  bench             measure against peers and write docs/performance.md (--trees 1k,10k,…: the
-                    sizes of the repositories; --only sandbox,tree,…: some tables, printed)
+  bench             measure against peers (--trees 1k,10k,…: the sizes of the repositories;
+                    --only sandbox,tree,…: some tables; --with redis,…: peers of their own;
+                    --write: docs/performance.md, which keeps the tables that were not measured)
   sim --seeds N     crash everywhere, with the first N seeds (--seed N for one of them,
                     --pairs N for one of them with every pair of crashes;
                     --workflows N or --launches N instead: an interview and builds, or the

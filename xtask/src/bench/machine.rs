@@ -1,8 +1,7 @@
-//! The document around the tables: how it was made, where, and with which versions.
+//! Where something was measured, when, from which commit, and with which versions.
 //!
 //! A machine is described by what explains its numbers, never by its name.
 
-use std::fmt::Write as _;
 use std::path::Path;
 use std::{fs, thread};
 
@@ -10,19 +9,7 @@ use anyhow::Context as _;
 use kapi_store::timestamp;
 use kapi_sys::clock::{Clock as _, SystemClock};
 
-use super::table::ComparisonTable;
 use crate::tool::ToolCommand;
-
-const HEAD: &str = "\
-# Performance
-
-Written by `cargo xtask bench`; do not edit.
-
-Each line was measured by turns (ours, peer, ours, peer …) in one run, after warm-up rounds that do not count.
-Numbers are p50 · p99 (min to max).
-The ratio is the median (min to max) of the rounds' own ratios; below 1 we are faster.
-Absolute times belong to the machine; compare ratios.
-";
 
 /// The versions that matter, as the tools tell them.
 const VERSIONS: &[(&str, &[&str])] = &[
@@ -34,21 +21,12 @@ const VERSIONS: &[(&str, &[&str])] = &[
     ("runc", &["--version"]),
 ];
 
-/// Returns the whole document.
-pub(super) fn document(root: &Path, tables: &[ComparisonTable]) -> anyhow::Result<String> {
-    let mut text = HEAD.to_owned();
-    write_facts(&mut text, root)?;
-    for table in tables {
-        table.render(&mut text)?;
-    }
-    text.truncate(text.trim_end().len());
-    text.push('\n');
-    Ok(text)
-}
-
-fn write_facts(text: &mut String, root: &Path) -> anyhow::Result<()> {
+/// Returns when, from which commit, where and with which versions something is measured now: one
+/// sentence.
+pub(super) fn origin(root: &Path) -> anyhow::Result<String> {
     let today = timestamp::format_ms(SystemClock.now_ms());
     let today = today.split('T').next().unwrap_or_default();
+    let commit = ToolCommand::new(root, "git", &["rev-parse", "--short", "HEAD"]).read()?;
     let cores = thread::available_parallelism().context("count the cores")?;
     let kernel = read("/proc/sys/kernel/osrelease")?;
     // What follows the first dash is the builder's own label.
@@ -56,21 +34,31 @@ fn write_facts(text: &mut String, root: &Path) -> anyhow::Result<()> {
     let cpu = field(&read("/proc/cpuinfo")?, "model name");
     let memory = field(&read("/proc/meminfo")?, "MemTotal");
     let file_system = ToolCommand::new(root, "stat", &["-f", "-c", "%T", "."]).read()?;
-    writeln!(text, "\n| | |\n|---|---|")?;
-    writeln!(text, "| date | {today} |")?;
-    writeln!(text, "| processor | {cores} cores, {cpu} |")?;
-    writeln!(text, "| memory | {memory} |")?;
-    writeln!(text, "| kernel | Linux {kernel} |")?;
-    writeln!(text, "| file system | {} |", file_system.trim())?;
+    let mut facts = vec![
+        format!("{cores} cores ({cpu})"),
+        memory,
+        format!("Linux {kernel}"),
+        file_system.trim().to_owned(),
+    ];
     for (program, args) in VERSIONS {
         let reported = ToolCommand::new(root, program, args).read();
-        let version = reported.as_deref().map_or("not installed", |reported| {
-            reported.lines().next().unwrap_or("")
+        facts.push(match reported {
+            Ok(reported) => format!("{program} {}", version(&reported)),
+            Err(_) => format!("no {program}"),
         });
-        writeln!(text, "| {program} | {version} |")?;
     }
-    writeln!(text)?;
-    Ok(())
+    Ok(format!(
+        "Measured on {today} at commit {}: {}.",
+        commit.trim(),
+        facts.join(", ")
+    ))
+}
+
+/// Returns the first number with dots in what a program says of its version, without a leading `v`.
+fn version(reported: &str) -> &str {
+    let mut words = reported.split_whitespace();
+    let number = words.find(|word| word.contains(|c: char| c.is_ascii_digit()));
+    number.map_or("unknown", |word| word.trim_start_matches('v'))
 }
 
 fn read(path: &str) -> anyhow::Result<String> {

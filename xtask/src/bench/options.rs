@@ -68,10 +68,12 @@ const EXTRAS: [(&str, Extra); 4] = [
 pub(super) struct BenchOptions {
     /// How many files each tree has; the first is what the others are compared with.
     pub(super) trees: Vec<u32>,
-    /// The groups to measure. Unless they are all, the document is not written.
+    /// The groups to measure.
     pub(super) groups: Vec<Group>,
     /// The peers to install.
     pub(super) extras: Vec<Extra>,
+    /// Whether the tables go into the document.
+    pub(super) is_written: bool,
 }
 
 impl BenchOptions {
@@ -81,25 +83,34 @@ impl BenchOptions {
             trees: TREES.to_vec(),
             groups: GROUPS.map(|(_, group)| group).to_vec(),
             extras: Vec::new(),
+            is_written: false,
         };
-        for pair in words.chunks(2) {
-            match pair {
-                ["--trees", sizes] => {
+        let mut rest = words;
+        loop {
+            rest = match rest {
+                [] => return Ok(options),
+                ["--trees", sizes, rest @ ..] => {
                     options.trees = sizes.split(',').map(size).collect::<Result<_, _>>()?;
+                    rest
                 }
-                ["--only", names] => {
+                ["--only", names, rest @ ..] => {
                     options.groups = named(&GROUPS, names)?;
+                    rest
                 }
-                ["--with", names] => {
+                ["--with", names, rest @ ..] => {
                     options.extras = named(&EXTRAS, names)?;
+                    rest
+                }
+                ["--write", rest @ ..] => {
+                    options.is_written = true;
+                    rest
                 }
                 _ => bail!(
-                    "read {:?}: use --trees 1k,10k, --only NAMES or --with redis,rq,pi-autoresearch,pi-until-done",
-                    pair.join(" ")
+                    "read {:?}: use --trees 1k,10k, --only NAMES, --with redis,rq,pi-autoresearch,pi-until-done or --write",
+                    rest.join(" ")
                 ),
-            }
+            };
         }
-        Ok(options)
     }
 
     /// Tells whether everything is measured.
@@ -151,9 +162,11 @@ mod tests {
         assert_eq!(options.trees, [1000, 2500]);
         assert_eq!(options.groups, [Group::Tree, Group::Hook]);
         assert!(!options.is_whole());
+        assert!(!options.is_written);
         assert!(BenchOptions::parse(&[]).unwrap().is_whole());
-        let options = BenchOptions::parse(&["--with", "rq,redis"]).unwrap();
+        let options = BenchOptions::parse(&["--write", "--with", "rq,redis"]).unwrap();
         assert_eq!(options.extras, [Extra::Rq, Extra::Redis]);
+        assert!(options.is_written);
         assert!(options.is_whole());
         assert_eq!([1000, 2500].map(size_name), ["1k", "2500"]);
     }
