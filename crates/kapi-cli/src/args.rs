@@ -2,11 +2,13 @@
 //!
 //! What a command's options mean stands in its own file.
 
+pub(crate) mod deferred;
 pub(crate) mod former;
 pub(crate) mod groups;
 
 use clap::{Parser, Subcommand};
 
+use self::deferred::DeferredArgs;
 use crate::commands::{
     acp, agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, deliver, demo,
     diff, doctor, events, gate, goal, inbox, init, launch, log, loops, mcp, pause, prove, resume,
@@ -39,83 +41,83 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run an agent on a task until the result is proved
-    Run(Box<flags::Args>),
+    Run(DeferredArgs<Box<flags::Args>>),
     /// Set Kapi up: find agents, try them, write a configuration
-    Init(init::Args),
+    Init(DeferredArgs<init::Args>),
     /// Try Kapi on a sample repository, with no API keys
-    Demo(demo::Args),
+    Demo(DeferredArgs<demo::Args>),
     /// Draft, approve and steer goals
-    Goal(goal::Args),
+    Goal(DeferredArgs<goal::Args>),
     /// Hold your own agent sessions until the checks pass
-    Gate(gate::Args),
+    Gate(DeferredArgs<gate::Args>),
     #[command(flatten)]
     Mode(command::ModeVerb),
     /// Show everything that is waiting for you
-    Inbox(inbox::Args),
+    Inbox(DeferredArgs<inbox::Args>),
     /// List goals, workflows and launches with their status
-    Status(status::Args),
+    Status(DeferredArgs<status::Args>),
     /// Detach this terminal session from its workflow
-    Clear(clear::Args),
+    Clear(DeferredArgs<clear::Args>),
     /// Show a goal, workflow, task or launch in detail
-    Show(show::Args),
+    Show(DeferredArgs<show::Args>),
     /// Print events, or an agent's transcript
-    Log(log::Args),
+    Log(DeferredArgs<log::Args>),
     /// Print everything that happens in the project
-    Events(events::Args),
+    Events(DeferredArgs<events::Args>),
     /// Show changed files and lines
-    Diff(diff::Args),
+    Diff(DeferredArgs<diff::Args>),
     /// Wait until work ends or needs you
-    Wait(wait::Args),
+    Wait(DeferredArgs<wait::Args>),
     /// Send an agent at work a message, interrupting its turn
-    Say(say::Args),
+    Say(DeferredArgs<say::Args>),
     /// Pause a goal, workflow or launch
-    Pause(pause::Args),
+    Pause(DeferredArgs<pause::Args>),
     /// Resume a goal or a launch
-    Resume(resume::Args),
+    Resume(DeferredArgs<resume::Args>),
     /// Run single tasks and manage the task queue
-    Task(task::Args),
+    Task(DeferredArgs<task::Args>),
     /// Watch everything alive in the project on one screen
-    Dashboard(dashboard::Args),
+    Dashboard(DeferredArgs<dashboard::Args>),
     /// Run, schedule and inspect recurring work
-    Loop(loops::Args),
+    Loop(DeferredArgs<loops::Args>),
     /// Keep goals, tasks and loops running in this project
-    Up(up::Args),
+    Up(DeferredArgs<up::Args>),
     /// Cancel a goal, workflow, task or launch for good
-    Cancel(cancel::Args),
+    Cancel(DeferredArgs<cancel::Args>),
     /// Show limits and usage, or raise the limits
-    Budget(budget::Args),
+    Budget(DeferredArgs<budget::Args>),
     /// Push a finished result, and open a pull request
-    Deliver(deliver::Args),
+    Deliver(DeferredArgs<deliver::Args>),
     /// Show spending, and how much of today's caps is left
-    Spend(spend::Args),
+    Spend(DeferredArgs<spend::Args>),
     /// Run the project's linters, type checks, tests and builds
-    Check(check::Args),
+    Check(DeferredArgs<check::Args>),
     /// Verify a commit, branch or range, whoever wrote it
-    Prove(prove::Args),
+    Prove(DeferredArgs<prove::Args>),
     /// Run an agent once in a sandbox, without verification
-    Launch(Box<launch::Args>),
+    Launch(DeferredArgs<Box<launch::Args>>),
     /// List, enter, merge and discard sandboxes
-    Sandbox(sandbox::Args),
+    Sandbox(DeferredArgs<sandbox::Args>),
     /// Remove sandboxes that are no longer needed
-    Cleanup(cleanup::Args),
+    Cleanup(DeferredArgs<cleanup::Args>),
     /// Call an agent's tools from a shell
     #[command(hide = true)]
-    Agent(agent::Args),
+    Agent(DeferredArgs<agent::Args>),
     /// Serve goals to editors over the Agent Client Protocol
-    Acp(acp::Args),
+    Acp(DeferredArgs<acp::Args>),
     /// Serve Kapi's tools to agents over MCP
-    Mcp(mcp::Args),
+    Mcp(DeferredArgs<mcp::Args>),
     /// Add Kapi to another agent or editor, or remove it
-    Setup(setup::Args),
+    Setup(DeferredArgs<setup::Args>),
     /// Serve a session's goal to its host as JSON lines
     #[command(hide = true)]
-    Rpc(rpc::Args),
+    Rpc(DeferredArgs<rpc::Args>),
     /// Check logs for damage and tampering
-    Audit(audit::Args),
+    Audit(DeferredArgs<audit::Args>),
     /// Diagnose problems with this machine's setup
-    Doctor(doctor::Args),
+    Doctor(DeferredArgs<doctor::Args>),
     /// Generate a shell completion script
-    Completion(completion::Args),
+    Completion(DeferredArgs<completion::Args>),
 }
 
 #[cfg(test)]

@@ -114,9 +114,11 @@ fn ui(format: Format) -> Ui {
     }
 }
 
-/// Returns the command line as a whole, for commands that describe it.
+/// Returns the command line with the options of every command, for those who describe it.
 fn command_line() -> clap::Command {
-    Args::command()
+    let mut command = Args::command();
+    command.build();
+    command
 }
 
 /// Runs another command line than the one of this process.
@@ -140,7 +142,7 @@ fn run_typed<'a>(
 /// Reads the options of `kapi run` that somebody else than a shell wrote.
 fn run_flags<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Box<flags::Args>, Error> {
     match parsed(["kapi", "run"].into_iter().chain(words))? {
-        Command::Run(args) => Ok(args),
+        Command::Run(args) => Ok(args.into_inner()),
         _ => Err(Error::usage("these are not options of `kapi run`")),
     }
 }

@@ -6,9 +6,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::{Command, CommandFactory as _, Parser as _};
+use clap::{Command, Parser as _};
 
 use super::Args;
+use crate::command_line;
 
 /// What programs type and no person, what a process says of itself to who waits for its lock, and what
 /// a journal begins with.
@@ -68,7 +69,7 @@ fn typed(line: &str) -> Vec<String> {
 
 /// Says what in a line is no command or option, as far as it says which it means.
 fn fault(line: &str) -> Option<String> {
-    let root = Args::command();
+    let root = command_line();
     let mut at: &Command = &root;
     let mut is_named = false;
     for word in line.split_whitespace() {

@@ -76,10 +76,11 @@ pub(crate) fn now(typed: &[String], error: &clap::Error) -> Option<Error> {
 
 #[cfg(test)]
 mod tests {
-    use clap::{CommandFactory as _, Parser as _};
+    use clap::Parser as _;
 
     use super::{COMMANDS, now};
     use crate::args::Args;
+    use crate::command_line;
 
     fn typed(line: &str) -> Vec<String> {
         line.split(' ').map(str::to_owned).collect()
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn every_new_spelling_is_one() {
-        let command = Args::command();
+        let command = command_line();
         let lines = COMMANDS.iter();
         lines
             .flat_map(|former| former.new.split("` or `"))

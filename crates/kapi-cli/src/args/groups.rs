@@ -83,6 +83,7 @@ mod tests {
 
     use super::{GROUPS, NAME_WIDTH, grouped};
     use crate::args::Args;
+    use crate::command_line;
 
     /// Columns of a summary, so that a list of commands fits a terminal of 80 columns.
     const SUMMARY_MAX: usize = 60;
@@ -130,7 +131,7 @@ mod tests {
     #[test]
     fn every_summary_is_one_short_line() {
         let mut faults = Vec::new();
-        summaries(&Args::command(), "kapi", &mut faults);
+        summaries(&command_line(), "kapi", &mut faults);
         assert!(faults.is_empty(), "{}", faults.join("\n"));
     }
 }

@@ -4,17 +4,21 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use clap::{Command, CommandFactory as _};
+use clap::Command;
 use serde_json::Value;
 
-use super::Args;
+use crate::command_line;
 
 /// Returns the commands that can be typed as they stand, with the words before them.
 fn typed(command: &Command, words: &str, found: &mut Vec<String>) {
-    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+    let is_help = |sub: &Command| sub.get_name() == "help";
+    for sub in command
+        .get_subcommands()
+        .filter(|sub| !sub.is_hide_set() && !is_help(sub))
+    {
         let words = format!("{words} {}", sub.get_name());
         let words = words.trim_start();
-        if !sub.is_subcommand_required_set() && sub.get_name() != "help" {
+        if !sub.is_subcommand_required_set() {
             found.push(words.to_owned());
         }
         typed(sub, words, found);
@@ -32,7 +36,7 @@ fn every_command_names_what_it_prints() {
         assert!(schemas["$defs"][name].is_object(), "{name} is no schema");
     }
     let mut found = Vec::new();
-    typed(&Args::command(), "", &mut found);
+    typed(&command_line(), "", &mut found);
     let missing: Vec<&String> = found
         .iter()
         .filter(|it| !commands.contains_key(*it))

@@ -2,6 +2,7 @@
 //!
 //! What a command's options mean stands with its mode.
 
+use crate::args::deferred::DeferredArgs;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -12,7 +13,7 @@ macro_rules! commands {
         /// The commands of the modes.
         #[derive(Debug, clap::Subcommand)]
         pub(crate) enum ModeVerb {
-            $($(#[$about])* $mode(Box<crate::modes::$folder::Args>),)+
+            $($(#[$about])* $mode(DeferredArgs<Box<crate::modes::$folder::Args>>),)+
         }
 
         /// Runs the command of a mode.
