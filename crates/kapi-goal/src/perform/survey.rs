@@ -271,9 +271,9 @@ impl RepositorySurvey {
     /// # Errors
     /// When git fails.
     pub fn branch_tips(&self) -> Result<BTreeMap<String, String>, Failure> {
-        let refs = self.repository.refs();
+        let refs = self.repository.refs_at("refs/heads");
         let refs = refs.map_err(|error| failure::plain(&error))?;
-        let branches = refs.0.into_iter().filter_map(|(name, commit)| {
+        let branches = refs.into_iter().filter_map(|(name, commit)| {
             let name = name.strip_prefix("refs/heads/")?;
             Some((name.to_owned(), commit.to_string()))
         });
