@@ -133,7 +133,7 @@ pub(super) const KEYS: &[(&str, KeyDisposition)] = &[
         "git.attribution.pr",
         Only(
             EMPTY,
-            "remove it: a launch opens no pull requests; `kapi run --pr` does",
+            "remove it: Kapi adds nothing to the pull request of `kapi launch --pr`",
         ),
     ),
     (
