@@ -21,7 +21,7 @@ pub(crate) fn run(context: &Context) -> Exit {
             context.ui.raw(help().as_bytes());
             context
                 .ui
-                .line("In a shell, use `kapi goal <subcommand>`; see `kapi goal --help`.");
+                .line("In a shell, `kapi goal slash LINE` carries out such a line.");
         }
     }
     Exit::Success
