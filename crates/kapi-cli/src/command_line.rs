@@ -26,7 +26,8 @@ pub(crate) fn unattended(ui: Ui, options: &[&str]) -> String {
     corrected(&typed, &options)
 }
 
-fn typed() -> Vec<String> {
+/// Returns the words behind the program's name; what is no text has replacement characters.
+pub(crate) fn typed() -> Vec<String> {
     let words = env::args_os().skip(1);
     words
         .map(|word| word.to_string_lossy().into_owned())

@@ -89,7 +89,10 @@ impl Context {
             .get(OsStr::new("HOME"))
             .map(PathBuf::from)
             .filter(|home| home.is_absolute())
-            .ok_or_else(|| Error::usage("HOME is not set to an absolute path"))?;
+            .ok_or_else(|| {
+                Error::usage("HOME is not set to an absolute path")
+                    .with_hint("set it to your home directory, such as `export HOME=/home/ada`.")
+            })?;
         let actor = actor(&env, &self_exe);
         let xdg = env.get(OsStr::new("XDG_CONFIG_HOME")).map(PathBuf::from);
         let config_path = config::person_path(&home, xdg.as_deref());

@@ -232,7 +232,7 @@ fn report_defect(found: &PanicHookInfo<'_>) {
 
 /// Help and version are data; a wrong command line is talk and exits with 2.
 fn usage(error: &clap::Error) -> ExitCode {
-    let typed: Vec<String> = std::env::args().collect();
+    let typed = command_line::typed();
     let ui = ui(format_of(&typed));
     if let Some(error) = former::now(&typed, error) {
         return ExitCode::from(announce(ui, &error).code());

@@ -2,10 +2,13 @@
 //!
 //! 0 and 5 are in almost every other module; the refusals of authority have one of their own.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+
 use rustix::process::Signal;
 
 use crate::environment::{Environment, FIRST, await_some, for_each, usual};
-use crate::program::Run;
+use crate::program::{Run, finish};
 
 const HONEST: &str = "command:echo 42 > answer.txt";
 
@@ -47,6 +50,27 @@ fn a_wrong_command_line_or_configuration_is_2() {
         !env.repository().join(".ilchul/goals").exists(),
         "no goal was made"
     );
+}
+
+#[test]
+fn a_word_that_is_no_text_is_2_and_no_defect() {
+    let env = Environment::new();
+    let word = OsStr::from_bytes(b"\xff");
+    for before in [&[][..], &["show"], &["show", "--nope"], &["run"]] {
+        let mut command = env.command(env!("CARGO_BIN_EXE_kapi"), &env.repository());
+        command.args(before).arg(word);
+        finish(command).assert_error(2, &[]);
+    }
+}
+
+#[test]
+fn a_home_that_is_no_absolute_path_is_2_with_a_remedy() {
+    let mut env = Environment::new();
+    for home in ["", "home"] {
+        env.set("HOME", home);
+        env.kapi(&["status"])
+            .assert_error(2, &["HOME", "hint: set it to your home directory"]);
+    }
 }
 
 #[test]
