@@ -48,13 +48,13 @@ struct SetArgs {
     #[arg(value_name = "TASK")]
     task: String,
     /// Command that must pass (repeatable) [default: the project's own tests]
-    #[arg(long, value_name = "CMD")]
+    #[arg(long, value_name = "COMMAND")]
     verify: Vec<String>,
     /// Files that must not change (repeatable)
     #[arg(long, value_name = "GLOB")]
     protect: Vec<String>,
     /// Command prefix that needs your approval first (repeatable)
-    #[arg(long, value_name = "CMD")]
+    #[arg(long, value_name = "COMMAND")]
     ask_before: Vec<String>,
     #[arg(help = help::with_default("Model or agent that judges what passes", JUDGE_DEFAULT), long, value_name = "JUDGE")]
     judge: Option<String>,

@@ -51,10 +51,10 @@ pub(crate) struct Args {
     #[arg(value_name = "CHANGE", default_value = "HEAD")]
     change: String,
     /// Revision to compare with [default: merge base with the default branch]
-    #[arg(long, value_name = "REF")]
+    #[arg(long, value_name = "REVISION")]
     base: Option<String>,
     /// Command that must pass (repeatable) [default: the project's own tests]
-    #[arg(help_heading = PROOF, long, value_name = "CMD")]
+    #[arg(help_heading = PROOF, long, value_name = "COMMAND")]
     verify: Vec<String>,
     /// Files that must not differ from the base (repeatable)
     #[arg(help_heading = PROOF, long, value_name = "GLOB")]

@@ -34,7 +34,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     subject: SubjectArgs,
     /// Maximum time to wait (90s, 15m)
-    #[arg(long, value_name = "DURATION", value_parser = amount::parse_duration_ms)]
+    #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
     timeout: Option<u64>,
 }
 

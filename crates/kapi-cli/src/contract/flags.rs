@@ -65,7 +65,7 @@ pub(crate) struct Args {
     /// Directory of checks hidden from the agent, copied in for the last verify
     #[arg(help_heading = PROOF, long, value_name = "DIR")]
     pub(crate) hidden: Option<PathBuf>,
-    /// Agent: claude, codex, gemini, pi, 'command:SHELL' or 'script:FILE.yaml'
+    /// Agent: claude, codex, gemini, pi, 'acp:COMMAND', 'command:SHELL' or 'script:FILE.yaml'
     #[arg(help_heading = PARTIES, long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
     /// Model of the agent, in its own spelling; others are refused [default: as configured]
@@ -269,8 +269,8 @@ impl From<Network> for NetworkMode {
 pub(crate) struct RaceFlags {
     /// Race these agents against each other, each in its own workspace
     ///
-    /// Takes a list such as claude,codex,gemini and is repeatable. Give 'command:SHELL' and
-    /// 'script:FILE.yaml' one at a time.
+    /// Takes a list such as claude,codex,gemini and is repeatable. Give 'acp:COMMAND', 'command:SHELL'
+    /// and 'script:FILE.yaml' one at a time.
     #[arg(long, value_name = "AGENTS", conflicts_with = "agent")]
     pub(crate) race: Vec<String>,
     /// Number of attempts per agent, each in its own workspace

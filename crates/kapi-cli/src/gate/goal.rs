@@ -128,7 +128,7 @@ fn arguments(
         tests.map_err(|error| {
             error.with_hint(
                 "say which command proves it: `verify: <command>`, or in a terminal `kapi gate \
-                 set TASK --verify CMD`.",
+                 set TASK --verify COMMAND`.",
             )
         })?
     } else {

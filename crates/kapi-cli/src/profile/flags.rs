@@ -16,7 +16,7 @@ pub(crate) struct ProfileFlags {
     /// Read an agent-sandbox.yaml; an untrusted file inside the project can only restrict
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Profile, 'command:SHELL' or 'script:FILE.yaml'
+    /// Profile, 'acp:COMMAND', 'command:SHELL' or 'script:FILE.yaml'
     #[arg(long, value_name = "NAME", conflicts_with = "config")]
     pub(crate) agent: Option<String>,
     /// Model of the agent, in its own spelling; others are refused [default: the profile's]

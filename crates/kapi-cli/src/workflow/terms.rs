@@ -33,7 +33,7 @@ const VERIFY_TIMEOUT_MS: u64 = 30 * 60 * 1000;
 /// Options that say who works with what.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct TermFlags {
-    /// Agent that asks, plans and works: claude, codex, gemini, pi, 'command:SHELL' or
+    /// Agent that asks, plans and works: claude, codex, gemini, pi, 'acp:COMMAND', 'command:SHELL' or
     /// 'script:FILE.yaml'
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,

@@ -67,10 +67,10 @@ struct Test {
     #[arg(long, value_name = "N", value_parser = amount::parse_count)]
     tokens: Option<u64>,
     /// Cost limit in US dollars
-    #[arg(long, value_name = "AMOUNT", value_parser = amount::parse_usd_micros)]
+    #[arg(long, value_name = "USD", value_parser = amount::parse_usd_micros)]
     usd: Option<u64>,
     /// Time limit
-    #[arg(long, value_name = "DURATION", value_parser = amount::parse_duration_ms)]
+    #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
     time: Option<u64>,
     /// Assume that a person is there to answer questions
     #[arg(long)]

@@ -40,29 +40,29 @@ pub(crate) struct Args {
     /// Agent profile: its role, tools and memory
     #[arg(long, value_name = "PROFILE")]
     profile: Option<String>,
-    /// Agent: claude, codex, gemini, pi, 'command:SHELL' or 'script:FILE.yaml' [default: the
-    /// profile's]
+    /// Agent: claude, codex, gemini, pi, 'acp:COMMAND', 'command:SHELL' or 'script:FILE.yaml'
+    /// [default: the profile's]
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
     /// Model [default: the profile's]
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
     /// Time limit per attempt (90s, 15m); 0 means no limit
-    #[arg(long, value_name = "DURATION", value_parser = timeout)]
+    #[arg(long, value_name = "TIME", value_parser = timeout)]
     timeout: Option<u64>,
     /// Token limit per attempt (500k)
     #[arg(long, value_name = "N", value_parser = amount::parse_count)]
     tokens: Option<u64>,
     /// Cost limit per attempt in US dollars
-    #[arg(long, value_name = "AMOUNT", value_parser = amount::parse_usd_micros)]
+    #[arg(long, value_name = "USD", value_parser = amount::parse_usd_micros)]
     usd: Option<u64>,
     /// Wall-clock limit per attempt; the shorter of this and --timeout applies
-    #[arg(long, value_name = "DURATION", value_parser = amount::parse_duration_ms)]
+    #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
     time: Option<u64>,
     /// Priority
     #[arg(long, value_name = "PRIORITY", value_parser = ["low", "normal", "high"])]
     priority: Option<String>,
-    /// Idempotency key [default: derived from agent, description, prompt and project]
+    /// Idempotency key [default: derived from everything that is asked]
     #[arg(long, value_name = "KEY", conflicts_with = "again")]
     key: Option<String>,
     /// Run even if an identical request was made recently
@@ -72,7 +72,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=i64::from(RETRIES_MAX)))]
     retries: u32,
     /// Pause before the first retry; doubles with each further one
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = amount::parse_duration_ms)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = amount::parse_duration_ms)]
     backoff: u64,
     /// Shell command that must exit 0 in a clean checkout (repeatable)
     #[arg(long, value_name = "COMMAND")]

@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SEVERITY", default_value = "warning", value_parser = ["info", "warning", "critical"])]
     severity: String,
     /// Expire the lesson after this time, such as 30d
-    #[arg(long, value_name = "DURATION", value_parser = amount::parse_duration_ms)]
+    #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
     expires: Option<u64>,
 }
 
