@@ -435,8 +435,15 @@ fn a_search_goes_on_from_what_another_tool_left() {
 #[test]
 fn half_a_contract_is_refused_before_anything_begins() {
     let machine = Machine::new();
-    let output = machine.search(&["--metric", "ops"]);
-    output.assert_error(2, &["--metric, --benchmark and --scope"]);
+    for options in [
+        &["--metric", "ops"][..],
+        &["--runs", "5"],
+        &["--keep", "ranked"],
+        &["--no-checks", "there are none"],
+    ] {
+        let output = machine.search(options);
+        output.assert_error(2, &[options[0], "--metric, --benchmark and --scope"]);
+    }
     assert_eq!(
         machine.env.json(&["status"])["workflows"]
             .as_array()

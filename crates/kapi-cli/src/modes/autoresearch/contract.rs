@@ -12,11 +12,11 @@ use kapi_workflow::rules::modes::autoresearch::contract::{
     Contract, Direction, FAILURES_DEFAULT, Keep, Metric, RUNS_DEFAULT, Rule, SecondaryMetric, sound,
 };
 
-use crate::amount;
 use crate::context::Context;
 use crate::error::Error;
 use crate::modes::autoresearch::import::{self, ImportedSearch};
 use crate::modes::autoresearch::machine;
+use crate::{amount, help};
 
 /// Milliseconds that the benchmark may take, where nobody says otherwise.
 const BENCHMARK_MS: u64 = 600_000;
@@ -56,11 +56,9 @@ pub(crate) struct Flags {
         help_heading = "Contract"
     )]
     no_checks: Option<String>,
-    /// Time limit of one benchmark run [default: 10m]
-    #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms, help_heading = "Contract")]
+    #[arg(help = help::with_default("Time limit of one benchmark run", help::time(BENCHMARK_MS)), long, value_name = "TIME", value_parser = amount::parse_duration_ms, help_heading = "Contract")]
     benchmark_timeout: Option<u64>,
-    /// Time limit of the checks [default: 5m]
-    #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms, help_heading = "Contract")]
+    #[arg(help = help::with_default("Time limit of the checks", help::time(CHECKS_MS)), long, value_name = "TIME", value_parser = amount::parse_duration_ms, help_heading = "Contract")]
     checks_timeout: Option<u64>,
     /// Warm-up runs before each measurement
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Contract")]
@@ -85,14 +83,12 @@ pub(crate) struct Flags {
     /// Constraint that every change must respect (repeatable)
     #[arg(long, value_name = "TEXT", help_heading = "Contract")]
     constraint: Vec<String>,
-    /// Maximum number of experiments [default: 50]
-    #[arg(long, value_name = "N", help_heading = "Contract")]
+    #[arg(help = help::with_default("Maximum number of experiments", RUNS_DEFAULT), long, value_name = "N", help_heading = "Contract")]
     runs: Option<u32>,
     /// Number of agents that propose changes to the same parent in parallel
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Contract")]
     parallel: u32,
-    /// Stop after this many discards and crashes in a row [default: 20]
-    #[arg(long, value_name = "N", help_heading = "Contract")]
+    #[arg(help = help::with_default("Stop after this many discards and crashes in a row", FAILURES_DEFAULT), long, value_name = "N", help_heading = "Contract")]
     failures: Option<u32>,
     /// Rule that keeps an experiment: one better measurement, a second one that confirms it, or
     /// candidate and parent measured in turn
@@ -202,14 +198,8 @@ impl Flags {
             (given, _) => given.to_vec(),
         };
         let scope = or(&self.scope, imported.map(|it| &it.scope));
-        let says_something =
-            self.metric.is_some() || self.benchmark.is_some() || !self.scope.is_empty();
         let (Some(metric), Some(benchmark), false) = (metric, benchmark, scope.is_empty()) else {
-            return if says_something {
-                Err(incomplete())
-            } else {
-                Ok(None)
-            };
+            return self.given().map_or(Ok(None), |option| Err(incomplete(option)));
         };
         let checks = match &self.checks {
             Some(given) => Some(script(given)?),
@@ -253,6 +243,33 @@ impl Flags {
         }))
     }
 
+    /// Returns the first option of a contract that says something: an agent's draft would drop it.
+    fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--metric", self.metric.is_some()),
+            ("--benchmark", self.benchmark.is_some()),
+            ("--scope", !self.scope.is_empty()),
+            ("--direction", self.direction != Way::Lower),
+            ("--secondary", !self.secondary.is_empty()),
+            ("--checks", self.checks.is_some()),
+            ("--no-checks", self.no_checks.is_some()),
+            ("--benchmark-timeout", self.benchmark_timeout.is_some()),
+            ("--checks-timeout", self.checks_timeout.is_some()),
+            ("--warmups", self.warmups != 0),
+            ("--pin", !self.pin.is_empty()),
+            ("--off-limits", !self.off_limits.is_empty()),
+            ("--constraint", !self.constraint.is_empty()),
+            ("--runs", self.runs.is_some()),
+            ("--parallel", self.parallel != 1),
+            ("--failures", self.failures.is_some()),
+            ("--keep", self.keep != KeepName::Plain),
+            ("--samples", self.samples != 1),
+            ("--least", self.least != 0),
+        ];
+        let mut given = given.iter().filter(|(_, is_given)| *is_given);
+        given.next().map(|(option, _)| *option)
+    }
+
     fn metric_of(&self, text: &str) -> Metric {
         let SecondaryMetric { name, unit } = secondary(text);
         Metric {
@@ -266,9 +283,13 @@ impl Flags {
     }
 }
 
-fn incomplete() -> Error {
-    Error::usage("a contract needs --metric, --benchmark and --scope").with_hint(
-        "give all three, or none of them to have an agent draft the contract from the repository.",
+fn incomplete(option: &str) -> Error {
+    Error::usage(format!(
+        "{option} is part of a contract, which needs --metric, --benchmark and --scope"
+    ))
+    .with_hint(
+        "give all three; or start without options of the contract to have an agent draft it from \
+         the repository, and ask for changes with `kapi autoresearch resume N --revise TEXT`.",
     )
 }
 
