@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use kapi_core::quote::shell_word;
 use kapi_sys::clock::{Clock as _, SystemClock};
 use kapi_sys::disk;
 use kapi_sys::process::{self, ProcessEnd, ProcessLimits, Program};
@@ -63,17 +64,34 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let exit = run_there(context, &root, &repository, &home)?;
     ui.say("");
     ui.say("Look around:");
+    let typed = |path: &Path| shell_word(&path.display().to_string());
     ui.say(&format!(
         "  cd {} && git log --oneline --all",
-        repository.display()
+        typed(&repository)
     ));
     ui.say(&format!(
-        "  cd {} && HOME={} kapi show 1",
-        repository.display(),
-        home.display()
+        "  cd {} && HOME={} {} show 1",
+        typed(&repository),
+        typed(&home),
+        own_name(context)
     ));
-    ui.say(&format!("  rm -rf {}", root.display()));
+    ui.say(&format!("  rm -rf {}", typed(&root)));
     Ok(exit)
+}
+
+/// Returns how this program is typed: whoever tries it with `cargo run` has none on `PATH`.
+fn own_name(context: &Context) -> String {
+    let is_on_path = process::find_in_path(OsStr::new("kapi"), &path_of(context)).is_some();
+    if is_on_path {
+        "kapi".to_owned()
+    } else {
+        shell_word(&context.self_exe.display().to_string())
+    }
+}
+
+fn path_of(context: &Context) -> OsString {
+    let path = context.env.get(OsStr::new("PATH"));
+    path.cloned().unwrap_or_default()
 }
 
 fn run_there(
@@ -122,8 +140,14 @@ fn unused_dir() -> PathBuf {
 
 fn furnish(context: &Context, root: &Path, repository: &Path, home: &Path) -> Result<(), Error> {
     if root.exists() {
-        return Err(Error::usage(format!("{} exists already", root.display())));
+        return Err(Error::usage(format!("{} exists already", root.display()))
+            .with_hint("name a directory that does not exist with `--dir`."));
     }
+    let git_binary = process::find_in_path(OsStr::new("git"), &path_of(context));
+    let git_binary = git_binary.ok_or_else(|| {
+        Error::new(Exit::Failed, "failed to find git on PATH")
+            .with_hint("install git 2.34 or newer.")
+    })?;
     for dir in [repository, home] {
         fs::create_dir_all(dir).map_err(|error| {
             Error::new(
@@ -142,31 +166,15 @@ fn furnish(context: &Context, root: &Path, repository: &Path, home: &Path) -> Re
         disk::replace_durably(&RealDisk, &path, content.as_bytes())
             .map_err(|error| Error::failed(&error))?;
     }
-    git(
-        context,
-        repository,
-        &["init", "--quiet", "--initial-branch", "main"],
-    )?;
-    git(context, repository, &["add", "add.sh", "test.sh"])?;
-    git(
-        context,
-        repository,
-        &["commit", "--quiet", "--message", "feat: sums, with a bug"],
-    )
+    let git = |args: &[&str]| git(context, &git_binary, repository, args);
+    git(&["init", "--quiet", "--initial-branch", "main"])?;
+    git(&["add", "add.sh", "test.sh"])?;
+    git(&["commit", "--quiet", "--message", "feat: sums, with a bug"])
 }
 
-fn git(context: &Context, repository: &Path, args: &[&str]) -> Result<(), Error> {
-    let path_variable = context
-        .env
-        .get(OsStr::new("PATH"))
-        .cloned()
-        .unwrap_or_default();
-    let binary = process::find_in_path(OsStr::new("git"), &path_variable).ok_or_else(|| {
-        Error::new(Exit::Failed, "failed to find git on PATH")
-            .with_hint("install git 2.34 or newer.")
-    })?;
+fn git(context: &Context, binary: &Path, repository: &Path, args: &[&str]) -> Result<(), Error> {
     let identity = [
-        ("PATH", path_variable.to_string_lossy().into_owned()),
+        ("PATH", path_of(context).to_string_lossy().into_owned()),
         ("HOME", repository.display().to_string()),
         ("GIT_CONFIG_NOSYSTEM", "1".to_owned()),
         ("GIT_CONFIG_GLOBAL", "/dev/null".to_owned()),
@@ -180,7 +188,7 @@ fn git(context: &Context, repository: &Path, args: &[&str]) -> Result<(), Error>
         .map(|(name, value)| (name.into(), value.into()))
         .collect();
     let program = Program {
-        path: binary,
+        path: binary.to_path_buf(),
         args: args.iter().map(OsString::from).collect(),
         env,
         cwd: repository.to_path_buf(),

@@ -63,7 +63,28 @@ fn the_demo_speaks_json_and_leaves_a_repository_to_look_at() {
         "# Prints the sum of two numbers.\necho $(($1 + $2))\n"
     );
     let again = env.kapi_in(&dir, &["demo", "--dir", "here"]);
-    again.assert_error(2, &["exists already"]);
+    again.assert_error(2, &["exists already", "--dir"]);
     let shown = env.kapi_in(&repository, &["show", "1", "--json"]);
     assert_eq!(parse(shown.stdout.trim_end())["status"], "done");
+}
+
+#[test]
+fn the_lines_that_the_demo_ends_with_can_be_typed() {
+    let (mut env, dir) = empty();
+    let output = env.kapi_in(&dir, &["demo", "--dir", "at my desk"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    let (_, lines) = output.stderr.split_once("Look around:\n").unwrap();
+    let lines: Vec<&str> = lines.lines().collect();
+    assert_eq!(lines.len(), 3, "{output:?}");
+    for line in &lines {
+        let mut shell = env.command("sh", &dir);
+        shell.args(["-c", line]);
+        let typed = crate::program::finish(shell);
+        assert_eq!(typed.code, 0, "{line}: {typed:?}");
+    }
+    assert!(!dir.join("at my desk").exists());
+    env.set("PATH", "/nonexistent");
+    env.kapi_in(&dir, &["demo", "--dir", "here"])
+        .assert_error(4, &["find git on PATH"]);
+    assert!(!dir.join("here").exists(), "nothing is left half done");
 }
