@@ -107,7 +107,7 @@ pub(crate) fn of_goal(
     let before = recorded(project, goal);
     let is_new = before.is_none_or(|record| record.error.is_some() || record.commit != goal.result);
     if is_new {
-        deliver(context, config, project, (goal, delivery))?;
+        deliver(context, config, project, goal, delivery)?;
     }
     Ok(())
 }
@@ -117,9 +117,9 @@ pub(crate) fn deliver(
     context: &Context,
     config: &Config,
     project: &Project<'_>,
-    what: (&Goal, &Delivery),
+    goal: &Goal,
+    delivery: &Delivery,
 ) -> Result<(), Error> {
-    let (goal, delivery) = what;
     let site = DeliverySite {
         context,
         config,

@@ -63,7 +63,7 @@ pub struct RecordedRun {
 /// When the disk refuses.
 pub fn hash_run(disk: &dyn Disk, dir: &Path) -> Result<Vec<EvidenceFile>, DiskError> {
     let mut files = Vec::new();
-    hash_below(disk, (dir, ""), DEPTH_MAX, &mut files)?;
+    hash_below(disk, dir, "", DEPTH_MAX, &mut files)?;
     if !files.is_empty() {
         // The run's directory, that of all runs, and the one that names it.
         for directory in dir.ancestors().take(3) {
@@ -75,11 +75,11 @@ pub fn hash_run(disk: &dyn Disk, dir: &Path) -> Result<Vec<EvidenceFile>, DiskEr
 
 fn hash_below(
     disk: &dyn Disk,
-    dir_and_prefix: (&Path, &str),
+    dir: &Path,
+    prefix: &str,
     depth: u32,
     files: &mut Vec<EvidenceFile>,
 ) -> Result<(), DiskError> {
-    let (dir, prefix) = dir_and_prefix;
     for name in disk.list(dir)? {
         if files.len() >= FILES_MAX || name == LOCK {
             continue;
@@ -99,7 +99,7 @@ fn hash_below(
             // What is no file is a directory, or nothing that a run wrote.
             Err(_) if depth > 0 => {
                 let prefix = format!("{name}/");
-                hash_below(disk, (&path, &prefix), depth - 1, files)?;
+                hash_below(disk, &path, &prefix, depth - 1, files)?;
                 disk.sync(&path)?;
             }
             Ok(None) | Err(_) => {}

@@ -105,7 +105,7 @@ fn goal(context: &Context, reference: Option<&str>, flags: &DeliverArgs) -> Resu
     };
     let goal = &picked.goal;
     let wanted = wanted(site, flags, goal.contract.delivery.clone());
-    let delivered = delivering::deliver(context, &config, &picked.project, (goal, &wanted));
+    let delivered = delivering::deliver(context, &config, &picked.project, goal, &wanted);
     delivering::show(context, &picked.project, goal);
     delivered?;
     Ok(Exit::Success)

@@ -104,7 +104,7 @@ pub(crate) fn own_tests(context: &Context, root: &Path) -> Result<Vec<String>, E
     let config = context.config(Some(root))?;
     let level = config.level.unwrap_or(LEVEL_DEFAULT);
     let network = config.network(Some(CHECK_NETWORK_DEFAULT), level)?;
-    proposed(context, root, (level, network))
+    proposed(context, root, level, network)
 }
 
 /// Proves the change; nothing where it was called off.
@@ -127,7 +127,7 @@ fn proof_of(context: &Context, args: &Args) -> Result<Option<ChangeProof>, Error
     let ui = context.ui;
     let here = Subdirectory::of(&context.cwd, &root);
     let verify = if args.verify.is_empty() {
-        let proposed = proposed(context, &root, (level, network))?;
+        let proposed = proposed(context, &root, level, network)?;
         for command in &proposed {
             ui.say(&format!(
                 "verify: {command}  (the project's own; override it with `--verify`)"
@@ -240,11 +240,11 @@ fn write(context: &Context, to: Option<&Path>, text: impl FnOnce() -> String) ->
 fn proposed(
     context: &Context,
     root: &Path,
-    run: (SandboxLevel, NetworkMode),
+    level: SandboxLevel,
+    network: NetworkMode,
 ) -> Result<Vec<String>, Error> {
     let discovery = checks::discover(root).map_err(|failure| Error::world(&failure))?;
     let config = context.config(Some(root))?;
-    let (level, network) = run;
     let setting = CheckRunSettings {
         scratch: HomeLayout::new(&context.home)
             .state_dir()

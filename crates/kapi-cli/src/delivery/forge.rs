@@ -84,7 +84,7 @@ impl Forge {
             else {
                 continue;
             };
-            match call(context, root, &program, (&status, Vec::new())) {
+            match call(context, root, &program, &status, Vec::new()) {
                 Ok(_) if *name == "gh" => return Ok(Self::Gh(program)),
                 Ok(_) => return Ok(Self::Glab(program)),
                 Err(error) => refused.push(error.message),
@@ -140,7 +140,7 @@ impl Forge {
         match self {
             Self::Gh(program) => {
                 let view = ["pr", "view", branch, "--json", "url", "--jq", ".url"];
-                if let Ok(said) = call(context, root, program, (&view, Vec::new()))
+                if let Ok(said) = call(context, root, program, &view, Vec::new())
                     && let Some(address) = address_in(&said)
                 {
                     return Ok(open(address));
@@ -150,12 +150,12 @@ impl Forge {
                 if let Some(target) = target {
                     args.extend(["--base", target]);
                 }
-                let said = call(context, root, program, (&args, body.clone().into_bytes()))?;
+                let said = call(context, root, program, &args, body.clone().into_bytes())?;
                 found(&said).map(open)
             }
             Self::Glab(program) => {
                 let view = ["mr", "view", branch, "--output", "json"];
-                if let Ok(said) = call(context, root, program, (&view, Vec::new()))
+                if let Ok(said) = call(context, root, program, &view, Vec::new())
                     && let Some(address) = web_url(&said)
                 {
                     return Ok(open(address));
@@ -167,7 +167,7 @@ impl Forge {
                 if let Some(target) = target {
                     args.extend(["--target-branch", target]);
                 }
-                let said = call(context, root, program, (&args, Vec::new()))?;
+                let said = call(context, root, program, &args, Vec::new())?;
                 found(&said).map(open)
             }
             Self::Page(web) => {
@@ -253,9 +253,9 @@ fn call(
     context: &Context,
     root: &Path,
     program: &Path,
-    with: (&[&str], Vec<u8>),
+    args: &[&str],
+    stdin: Vec<u8>,
 ) -> Result<String, Error> {
-    let (args, stdin) = with;
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     let what = args.iter().take(2).copied().collect::<Vec<_>>().join(" ");
     let mut env = context.env.clone();

@@ -94,7 +94,7 @@ pub(super) fn spend_row(
     let audit = audit_ledger(&home).map_err(|error| Error::failed(&error))?;
     let key = key(project)?;
     for row in goals.iter_mut().filter(|row| row.ok) {
-        let finding = unbooked(project, (&key, &row.id), audit.as_ref());
+        let finding = unbooked(project, &key, &row.id, audit.as_ref());
         row.add(finding.into_iter().collect());
     }
     Ok(audit.map(|found| row(LEDGER.to_owned(), &found.audit)))
@@ -125,10 +125,10 @@ fn prune_log(context: &Context) -> PruneLog<'_> {
 /// Says where the ledger knows less of a goal than the goal's own log does.
 fn unbooked(
     project: &Project<'_>,
-    key_and_goal: (&str, &str),
+    key: &str,
+    goal: &str,
     audit: Option<&LedgerAudit>,
 ) -> Option<String> {
-    let (key, goal) = key_and_goal;
     let id = project.resolve(goal).ok()?;
     let goal_state = project.load(&id).ok()?;
     // A goal that this home did not approve was booked in another.

@@ -63,7 +63,7 @@ pub(super) fn show(context: &Context, id: &GoalId, all: bool) -> Result<Exit, Er
         }),
         Format::Human => {
             let race = race::view::lines(&project, &goal)?;
-            human(context, (&goal, &trust), driver.as_deref(), &race);
+            human(context, &goal, &trust, driver.as_deref(), &race);
             delivering::show(context, &project, &goal);
             if all {
                 detail::contract(context.ui, &goal);
@@ -81,12 +81,12 @@ pub(super) fn show(context: &Context, id: &GoalId, all: bool) -> Result<Exit, Er
 
 fn human(
     context: &Context,
-    goal_and_trust: (&Goal, &Trust),
+    goal: &Goal,
+    trust: &Trust,
     driver: Option<&str>,
     race: &[String],
 ) {
     let ui = context.ui;
-    let (goal, trust) = goal_and_trust;
     report::outcome(ui, goal, Some(trust));
     if let Some(driver) = driver {
         ui.line(&format!("  driver   {driver}"));

@@ -3,7 +3,7 @@
 //! The order of the lanes is the core's; here it is only written down.
 
 use kapi_check::rules::proof::inspection::Inspection;
-use kapi_core::text::{agent_name, short_id};
+use kapi_core::text::{agent_name, counted, short_id};
 use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_goal::record::project::Project;
 use kapi_goal::record::race::{Lane, Winner};
@@ -310,8 +310,8 @@ fn cells(lane: &LaneView) -> [String; 9] {
     let diff = lane.diff.map_or_else(
         || "–".to_owned(),
         |diff| {
-            let noun = if diff.files == 1 { "file" } else { "files" };
-            format!("{} {noun} +{} -{}", diff.files, diff.added, diff.removed)
+            let files = counted(diff.files, "file");
+            format!("{files} +{} -{}", diff.added, diff.removed)
         },
     );
     [
