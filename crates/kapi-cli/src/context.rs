@@ -11,6 +11,7 @@ use kapi_core::actor::Actor;
 use kapi_core::failure::chain;
 use kapi_core::id::GoalId;
 use kapi_core::state_directory::{OWN_LOOPS, POLICY_FILE, STATE_DIRECTORY};
+use kapi_core::text::counted;
 use kapi_gateway::egress::host_proxy::HostProxy;
 use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_goal::record::audit::audit_goal;
@@ -244,7 +245,8 @@ impl Context {
             return Ok(());
         }
         let text = format!(
-            "the repository contains goals: git tracks {tracked} files in {}",
+            "the repository contains goals: git tracks {} in {}",
+            counted(tracked, "file"),
             root.join(STATE_DIRECTORY).display()
         );
         Err(Error::new(Exit::Denied, text).with_hint(

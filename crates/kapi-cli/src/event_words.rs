@@ -32,7 +32,7 @@ pub(crate) fn describe(event: &GoalEvent) -> String {
             format!("used {} more tokens", amount::tokens(usage.tokens()))
         }
         GoalEvent::RunRecorded { effect, files } => {
-            format!("hashed {} files of {effect}", files.len())
+            format!("hashed {} of {effect}", counted(files.len(), "file"))
         }
         GoalEvent::WorkspaceCreated { path, .. } => format!("worktree created at {path}"),
         GoalEvent::AgentEnded { run, .. } => agent_ended(run),
@@ -73,7 +73,10 @@ pub(crate) fn describe(event: &GoalEvent) -> String {
             format!("side question: {}", first_line(question))
         }
         GoalEvent::PlanMade { delta } => {
-            format!("the agent planned {} tasks", delta.written.len())
+            format!(
+                "the agent planned {}",
+                counted(delta.written.len(), "task")
+            )
         }
         GoalEvent::Replanned { delta } => replanned(delta),
         GoalEvent::TaskUpdated { id, delta } => task_updated(id, delta),

@@ -14,6 +14,7 @@ mod known;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use kapi_core::text::counted;
 use kapi_git::layer::{Layer, Marks, walk};
 use kapi_git::owned_dir;
 use kapi_run::host_grants::HostGrants;
@@ -296,8 +297,10 @@ fn layer_changes(
     let walk = walk::walk(&layer, &lower).map_err(|error| LaunchError::failed(&error))?;
     let n = walk.changes.len();
     Ok((n > 0).then(|| match record.state {
-        LaunchState::Running => format!("it was interrupted and contains {n} changes"),
-        LaunchState::Finished => format!("it contains {n} unmerged changes"),
+        LaunchState::Running => {
+            format!("it was interrupted and contains {}", counted(n, "change"))
+        }
+        LaunchState::Finished => format!("it contains {}", counted(n, "unmerged change")),
     }))
 }
 

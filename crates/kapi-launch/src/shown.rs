@@ -13,6 +13,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use kapi_core::isolation::SandboxLevel;
+use kapi_core::text::counted;
 use kapi_git::layer::lower::LowerStack;
 use kapi_run::confine::WORKSPACE_INSIDE;
 use kapi_run::{confine, failure};
@@ -77,9 +78,9 @@ pub(crate) fn excluded(
         }
     }
     if !shown.mounts.is_empty() {
-        let n = shown.mounts.len();
+        let paths = counted(shown.mounts.len(), "path");
         shown.notes.push(format!(
-            "{EXCLUDE} hides {n} paths: the agent sees them empty and cannot write to them."
+            "{EXCLUDE} hides {paths} behind empty ones, which the agent cannot write to."
         ));
     }
     Ok(shown)

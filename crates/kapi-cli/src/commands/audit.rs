@@ -248,8 +248,9 @@ fn human(context: &Context, rows: &[AuditRow]) {
         }
         if row.torn_bytes > 0 {
             context.ui.line(&format!(
-                "  {} bytes at the end of {} are an incomplete write; the next event removes them.",
-                row.torn_bytes, row.file
+                "  {} ends in an incomplete write of {}; the next event removes it.",
+                row.file,
+                counted(row.torn_bytes, "byte")
             ));
         }
         for stale in &row.stale {

@@ -19,6 +19,7 @@ use std::thread;
 
 use kapi_core::state_directory::STATE_DIRECTORY;
 use kapi_core::task_id::{KernelTaskId, LoopName};
+use kapi_core::text::counted;
 use kapi_machine::watch::Activity;
 use kapi_sys::signal::Interrupts;
 use kapi_task::rules::task_state::KernelTaskState;
@@ -230,10 +231,10 @@ fn report(context: &Context, tally: &SupervisorTally, is_interrupted: bool) {
                 context.ui.say("Stopped supervising; nothing is lost.");
             }
             if tally.tasks.waiting > 0 {
-                let n_tasks = tally.tasks.waiting;
-                context.ui.say(&format!(
-                    "{n_tasks} tasks are pending; list them with `kapi task list`."
-                ));
+                let tasks = counted(tally.tasks.waiting, "task");
+                context
+                    .ui
+                    .say(&format!("{tasks} still pending; see `kapi task list`."));
             }
             if parked + undriven > 0 {
                 context.ui.say(&format!(

@@ -134,7 +134,7 @@ fn a_queue_from_elsewhere_is_shown_and_not_worked_on() {
     let shown = env.kapi(&["task", "list"]);
     assert!(shown.stdout.contains("task_1"), "{shown:?}");
     let adopted = env.kapi(&["task", "adopt"]);
-    assert!(adopted.stdout.contains("1 tasks, 1 of them"), "{adopted:?}");
+    assert!(adopted.stdout.contains("1 task, 1 of them"), "{adopted:?}");
     assert_eq!(env.kapi(&["up", "--once"]).code, 0);
     assert_eq!(count(&env, "ended"), 1);
 }

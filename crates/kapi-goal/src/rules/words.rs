@@ -5,7 +5,7 @@
 use kapi_check::rules::proof::assess::Grade;
 use kapi_check::rules::proof::verify_report::first_failure;
 use kapi_core::agent_end::{AgentEnd, ProviderFailureKind};
-use kapi_core::text::{agent_name, limit_key, limit_text, time_words};
+use kapi_core::text::{agent_name, counted, limit_key, limit_text, time_words};
 use kapi_core::verdict::JudgeAnswer;
 
 use crate::rules::budget::BudgetLimit;
@@ -67,14 +67,14 @@ fn done_reason(goal: &Goal) -> String {
         unproved_reason(goal)
     } else {
         let count = goal.verify.as_ref().map_or(0, |report| report.runs.len());
-        let noun = if count == 1 { "check" } else { "checks" };
+        let checks = counted(count, "check");
         let base = match goal.grade() {
             Some(Grade::RedToGreen) => ", and failed on the base",
             Some(Grade::KeptGreen) => ", as on the base",
             Some(Grade::OwnTests) => ", and its new tests fail without it",
             Some(Grade::BaseUnknown) | None => "",
         };
-        format!("{count} {noun} passed on a clean checkout of the commit{base}")
+        format!("{checks} passed on a clean checkout of the commit{base}")
     };
     let is_unchanged = goal
         .candidate

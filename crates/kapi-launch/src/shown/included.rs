@@ -9,6 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use kapi_core::text::counted;
 use kapi_run::failure;
 use kapi_sys::disk;
 use kapi_sys::real_disk::RealDisk;
@@ -70,9 +71,8 @@ pub(crate) fn lend(
     }
     if taken.n_left_out > 0 {
         lending.notes.push(format!(
-            "{} files listed in {INCLUDE} are not shown: they are too large, too many or not \
-             regular files.",
-            taken.n_left_out
+            "Not shown: {} listed in {INCLUDE}, too large, too many or not regular.",
+            counted(taken.n_left_out, "file")
         ));
     }
     lending.write(&taken.shared_in)?;
@@ -82,9 +82,9 @@ pub(crate) fn lend(
             .map_err(|error| failure::file("write", &at, &error))?;
     }
     if !taken.shared_in.is_empty() {
-        let n = taken.shared_in.len();
+        let files = counted(taken.shared_in.len(), "file");
         lending.notes.push(format!(
-            "{n} files outside git are shown as copies because of {INCLUDE}."
+            "{INCLUDE} shows {files} outside git, as copies."
         ));
     }
     Ok(lending)

@@ -1,5 +1,6 @@
 //! `kapi task adopt`: take over a queue that was made somewhere else.
 
+use kapi_core::text::counted;
 use kapi_task::rules::task_state::KernelTaskState;
 use serde_json::json;
 
@@ -32,8 +33,8 @@ pub(super) fn run(context: &Context) -> Result<Exit, Error> {
                 "type": "adopted", "tasks": tasks.len(), "waiting": n_waiting,
             })),
             Format::Human => context.ui.line(&format!(
-                "The queue is yours: {} tasks, {n_waiting} of them pending.",
-                tasks.len()
+                "The queue is yours: {}, {n_waiting} of them pending.",
+                counted(tasks.len(), "task")
             )),
         }
         Ok(Exit::Success)

@@ -2,7 +2,7 @@
 //!
 //! The same for every verb, and the exit code with it.
 
-use kapi_core::text::shortened;
+use kapi_core::text::{counted, shortened};
 use kapi_sys::clock::Clock as _;
 use kapi_task::rules::goal_drive::GoalDrive;
 use kapi_task::rules::task::{AttemptFailure, End, FailureKind, KernelTask, PhaseStatus};
@@ -209,8 +209,7 @@ fn ended(task: &KernelTask) -> Vec<(&'static str, String)> {
     }));
     let work = &report.work;
     if work.n_files > 0 {
-        let noun = if work.n_files == 1 { "file" } else { "files" };
-        facts.push(("changed", format!("{} {noun}", work.n_files)));
+        facts.push(("changed", counted(work.n_files, "file")));
     }
     if let (Some(branch), Some(commit)) = (&work.branch, &work.commit) {
         facts.push((

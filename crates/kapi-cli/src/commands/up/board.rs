@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kapi_core::id::GoalId;
 use kapi_core::task_id::{KernelTaskId, LoopName};
+use kapi_core::text::counted;
 use kapi_goal::record::drive::DriveObservation;
 use kapi_goal::rules::effect::{GoalAction, GoalEffect};
 use kapi_task::rules::admission::Waits;
@@ -197,7 +198,10 @@ impl Board {
             Format::Json => self.ui.json(&json!({
                 "type": "webhook_called", "name": name, "loops": n_loops,
             })),
-            Format::Human => self.say(&format!("called: {name}, for {n_loops} loops")),
+            Format::Human => {
+                let loops = counted(n_loops, "loop");
+                self.say(&format!("called: {name}, for {loops}"));
+            },
         }
     }
 

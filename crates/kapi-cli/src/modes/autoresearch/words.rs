@@ -198,9 +198,9 @@ fn fact(event: &AutoresearchEvent) -> Option<String> {
             )
         }
         AutoresearchEvent::HistoryImported { history } => format!(
-            "{} runs and {} ideas of another tool are taken over",
-            history.runs.len(),
-            history.ideas.len()
+            "{} and {} of another tool are taken over",
+            counted(history.runs.len(), "run"),
+            counted(history.ideas.len(), "idea")
         ),
         AutoresearchEvent::BranchPrepared {
             branch, worktree, ..
@@ -222,7 +222,8 @@ fn fact(event: &AutoresearchEvent) -> Option<String> {
         AutoresearchEvent::RunDecided { run } => decided(run),
         AutoresearchEvent::Settled { n_removed: 0, .. } => return None,
         AutoresearchEvent::Settled { n_removed, .. } => {
-            format!("the worktree is put back; {n_removed} files that are in no commit are gone")
+            let files = counted(n_removed, "file");
+            format!("the worktree is put back, without {files} of no commit")
         }
         AutoresearchEvent::AnswerRefused { role, why } => {
             format!("the {role} is asked again: {}", first_line(why))

@@ -6,6 +6,7 @@
 use kapi_core::failure::chain;
 use kapi_core::id::GoalId;
 use kapi_core::mode::Mode;
+use kapi_core::text::counted;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_goal::record::goal_listing::ListingStatus;
 use kapi_goal::record::project::Project;
@@ -90,12 +91,11 @@ pub(super) fn sources(
 }
 
 fn refused(reasons: &[String]) -> Error {
-    let n = reasons.len();
     let list: Vec<String> = reasons.iter().map(|why| format!("  {why}")).collect();
-    let word = if n == 1 { "source" } else { "sources" };
+    let sources = counted(reasons.len(), "source");
     Error::new(
         Exit::Denied,
-        format!("{n} {word} cannot be integrated:\n{}", list.join("\n")),
+        format!("{sources} cannot be integrated:\n{}", list.join("\n")),
     )
     .with_hint("nothing was started; name the sources that should come without it.")
 }

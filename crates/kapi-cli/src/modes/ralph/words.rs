@@ -6,7 +6,7 @@
 
 use kapi_check::rules::proof::verify_report::{VerifyReport, first_failure};
 use kapi_core::id::GoalId;
-use kapi_core::text::{agent_name, short_id};
+use kapi_core::text::{agent_name, counted, short_id};
 use kapi_core::workflow_status::WorkflowStatus;
 use kapi_goal::rules::plan::task::PlanTaskId;
 use kapi_goal::rules::state::GoalStatus;
@@ -290,9 +290,8 @@ fn who(by: &ReviewerIdentity) -> String {
 }
 
 fn tasks(plan: &RalphPlan) -> String {
-    let n_tasks = plan.tasks.len();
-    let noun = if n_tasks == 1 { "task" } else { "tasks" };
-    format!("{n_tasks} {noun}: {}", first_line(&plan.summary))
+    let tasks = counted(plan.tasks.len(), "task");
+    format!("{tasks}: {}", first_line(&plan.summary))
 }
 
 fn verified(commit: &str, report: &VerifyReport) -> String {

@@ -2,7 +2,7 @@
 //! how far the baseline scatters.
 
 use kapi_check::rules::measure::number::Number;
-use kapi_core::text::shortened;
+use kapi_core::text::{counted, shortened};
 use kapi_workflow::rules::modes::autoresearch::contract::Direction;
 use kapi_workflow::rules::modes::autoresearch::run::{Run, RunStatus};
 use kapi_workflow::rules::modes::autoresearch::summary::shown;
@@ -90,7 +90,10 @@ pub(super) fn small(series: &Series<'_>, size: Size) -> Drawing {
     Drawing {
         size,
         title: heading(series),
-        description: format!("{} runs with this metric.{last}", series.points.len()),
+        description: format!(
+            "{} with this metric.{last}",
+            counted(series.points.len(), "run")
+        ),
         body,
     }
 }
