@@ -100,6 +100,7 @@ pub(crate) fn draw(
     let outside = context.grants(&Config::unconfigured());
     let survey = RepositorySurvey::of(&outside, &context.cwd);
     let spec = spec_of(mode)?;
+    refuse_unused(spec, flags)?;
     match (survey, spec.repository) {
         (Ok(survey), RepositoryNeed::Optional) if survey.base("HEAD").is_err() => {
             without_commit(context, spec, flags, survey.root())
@@ -132,6 +133,32 @@ pub(crate) fn draw(
             ))
         }
     }
+}
+
+/// Refuses the options that would change nothing in a mode.
+fn refuse_unused(spec: &ModeSpec, flags: &TermFlags) -> Result<(), Error> {
+    let has_judge = spec.judge == ParticipantNeed::Asked;
+    let has_reviewer = spec.reviewer == ParticipantNeed::Asked;
+    let has_branch = spec.repository == RepositoryNeed::Required;
+    let names_judge = flags.judge.as_deref().is_some_and(|judge| judge != "none");
+    let unused = [
+        ("--judge", names_judge && !has_judge),
+        ("--reviewer", flags.reviewer.is_some() && !has_reviewer),
+        ("--verify", !flags.verify.is_empty() && !has_branch),
+        ("--protect", !flags.protect.is_empty() && !has_branch),
+        ("--push", flags.deliver.push && !has_branch),
+        ("--pr", flags.deliver.pr && !has_branch),
+    ];
+    let Some((option, _)) = unused.iter().find(|(_, is_unused)| *is_unused) else {
+        return Ok(());
+    };
+    let hint = if has_branch {
+        format!("omit `{option}`.")
+    } else {
+        format!("an interview builds nothing; use it with `kapi ralph --from N {option} …`.")
+    };
+    let text = format!("{option} has no effect in `kapi {}`", spec.mode);
+    Err(Error::usage(text).with_hint(hint))
 }
 
 /// Returns the table of a mode.

@@ -209,6 +209,26 @@ fn an_edited_spec_is_not_approved() {
 }
 
 #[test]
+fn an_option_that_a_mode_has_no_use_for_is_refused() {
+    let machine = Machine::new();
+    let env = &machine.env;
+    for (mode, options) in [
+        ("deep-interview", &["--verify", "sh test.sh"][..]),
+        ("deep-interview", &["--protect", "tests/**"]),
+        ("deep-interview", &["--push"]),
+        ("deep-interview", &["--pr"]),
+        ("deep-interview", &["--judge", "same"]),
+        ("autoresearch", &["--judge", "same"]),
+        ("autoresearch", &["--reviewer", machine.agent.as_str()]),
+    ] {
+        let start = [mode, "greet people by name", "--agent", &machine.agent];
+        let output = env.kapi(&[&start[..], options].concat());
+        output.assert_error(2, &[options[0], "has no effect", "hint: "]);
+    }
+    assert!(!env.repository().join(".ilchul/workflows").exists());
+}
+
+#[test]
 fn an_interview_at_a_terminal_is_left_and_gone_on_with_another_day() {
     let machine = Machine::new();
     let env = &machine.env;
