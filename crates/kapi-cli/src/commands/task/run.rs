@@ -47,7 +47,7 @@ pub(crate) struct Args {
     /// Model [default: the profile's]
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// Time limit per attempt (90s, 15m); 0 means no limit
+    /// Time limit of the agent, per attempt (90s, 15m); 0 means no limit
     #[arg(long, value_name = "TIME", value_parser = timeout)]
     timeout: Option<u64>,
     /// Token limit per attempt (500k)
@@ -56,7 +56,7 @@ pub(crate) struct Args {
     /// Cost limit per attempt in US dollars
     #[arg(long, value_name = "USD", value_parser = amount::parse_usd_micros)]
     usd: Option<u64>,
-    /// Wall-clock limit per attempt; the shorter of this and --timeout applies
+    /// Time limit of everything an attempt does, its checks and judges included
     #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
     time: Option<u64>,
     /// Priority
