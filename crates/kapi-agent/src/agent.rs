@@ -260,14 +260,14 @@ impl AgentError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoCredentials { agent, variable } => Some(format!(
-                "Set {variable}, or name another variable with `api_key_env` under \
+                "set {variable}, or name another variable with `api_key_env` under \
                  [agents.{agent}], or set `login = true` there to use your own login."
             )),
             Self::BaseUrl { agent, .. } => Some(format!(
-                "Write it as `base_url = \"http://127.0.0.1:8080\"` under [agents.{agent}]."
+                "write it as `base_url = \"http://127.0.0.1:8080\"` under [agents.{agent}]."
             )),
             Self::LoginWithBaseUrl { agent } => {
-                Some(format!("Remove one of the two from [agents.{agent}]."))
+                Some(format!("remove one of the two from [agents.{agent}]."))
             }
             Self::OwnVariable {
                 agent,
@@ -276,14 +276,14 @@ impl AgentError {
                 instead,
                 ..
             } => Some(format!(
-                "Remove {variable} from `{key}` in [agents.{agent}] (or from `environment` in \
+                "remove {variable} from `{key}` in [agents.{agent}] (or from `environment` in \
                  the profile){instead}."
             )),
             Self::OwnModel { .. } => {
-                Some("Leave the model out, or name it in the program's own command.".to_owned())
+                Some("omit the model, or name it in the program's own command.".to_owned())
             }
             Self::ModelNotListed { agent, .. } => Some(format!(
-                "Name one of these, or add the model to `models` under [agents.{agent}]."
+                "name one of these, or add the model to `models` under [agents.{agent}]."
             )),
             Self::Unknown { .. }
             | Self::NotUtf8 { .. }

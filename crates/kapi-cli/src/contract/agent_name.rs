@@ -10,8 +10,10 @@ use crate::error::Error;
 /// Reads the name of an agent.
 pub(crate) fn kind(agent: &str) -> Result<AgentKind, Error> {
     AgentKind::parse(agent).map_err(|error| {
-        let mut wrapped = Error::usage(error.to_string());
-        wrapped.hint = error.hint();
+        let mut wrapped = Error::usage(format!("failed to {error}"));
+        wrapped.hint = error
+            .hint()
+            .or_else(|| Some("`kapi doctor --agents` shows which of them work here.".to_owned()));
         wrapped
     })
 }

@@ -90,7 +90,7 @@ fn a_variable_that_is_kapis_own_is_refused_where_it_is_named() {
         let path = env.configure(&format!("[agents.{agent}]\nargs = []\n{text}\n"));
         let location = format!("{}:3: ", path.display());
         env.kapi(&["doctor"])
-            .assert_error(2, &[&location, words, "hint: Remove"]);
+            .assert_error(2, &[&location, words, "hint: remove"]);
     }
     env.configure("[agents.command]\npass_env = [\"ANTHROPIC_API_KEY\"]\n");
     let output = env.kapi(&["run", "--explain", "x", "--agent", "command:true"]);

@@ -29,8 +29,10 @@ fn a_wrong_command_line_or_configuration_is_2() {
         );
         assert!(output.stderr.starts_with("error: "), "{output:?}");
     }
-    env.kapi(&usual("nonsense", &[]))
-        .assert_error(2, &["nonsense"]);
+    env.kapi(&usual("nonsense", &[])).assert_error(
+        2,
+        &["error: failed to find an agent called \"nonsense\"", "hint: "],
+    );
     env.kapi(&usual(HONEST, &["--base", "nowhere"]))
         .assert_error(2, &["nowhere"]);
     env.kapi(&usual(HONEST, &["--hidden", "nowhere"]))

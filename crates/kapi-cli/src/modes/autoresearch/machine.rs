@@ -50,7 +50,7 @@ pub(super) fn ready(
 pub(super) fn check(contract: &Contract) -> Result<(), Error> {
     if !contract.processors.is_empty() {
         let there = benchmark::processors()
-            .map_err(|error| Error::new(Exit::Failed, format!("find the processors: {error}")))?;
+            .map_err(|error| Error::new(Exit::Failed, format!("failed to find the processors: {error}")))?;
         let is_missing = |number: &&u32| !there.contains(number);
         if let Some(missing) = contract.processors.iter().find(is_missing) {
             let there: Vec<String> = there.iter().map(u32::to_string).collect();
