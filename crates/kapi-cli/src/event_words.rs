@@ -73,10 +73,7 @@ pub(crate) fn describe(event: &GoalEvent) -> String {
             format!("side question: {}", first_line(question))
         }
         GoalEvent::PlanMade { delta } => {
-            format!(
-                "the agent planned {}",
-                counted(delta.written.len(), "task")
-            )
+            format!("the agent planned {}", counted(delta.written.len(), "task"))
         }
         GoalEvent::Replanned { delta } => replanned(delta),
         GoalEvent::TaskUpdated { id, delta } => task_updated(id, delta),

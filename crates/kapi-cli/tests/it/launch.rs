@@ -377,10 +377,7 @@ fn a_worktree_shows_what_the_project_includes_and_does_not_commit_it() {
         );
         let notes = document["notes"].to_string();
         assert!(notes.contains("3 files outside git"), "{notes}");
-        assert!(
-            notes.contains("1 file listed in .kapiinclude,"),
-            "{notes}"
-        );
+        assert!(notes.contains("1 file listed in .kapiinclude,"), "{notes}");
         let worktree = PathBuf::from(document["worktree"].as_str().unwrap());
         assert!(!worktree.join(".env.test").exists() && !worktree.join("notes/deep").exists());
     }

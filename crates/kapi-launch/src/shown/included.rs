@@ -83,9 +83,9 @@ pub(crate) fn lend(
     }
     if !taken.shared_in.is_empty() {
         let files = counted(taken.shared_in.len(), "file");
-        lending.notes.push(format!(
-            "{INCLUDE} shows {files} outside git, as copies."
-        ));
+        lending
+            .notes
+            .push(format!("{INCLUDE} shows {files} outside git, as copies."));
     }
     Ok(lending)
 }

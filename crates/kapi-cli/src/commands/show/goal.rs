@@ -79,13 +79,7 @@ pub(super) fn show(context: &Context, id: &GoalId, all: bool) -> Result<Exit, Er
     Ok(Exit::Success)
 }
 
-fn human(
-    context: &Context,
-    goal: &Goal,
-    trust: &Trust,
-    driver: Option<&str>,
-    race: &[String],
-) {
+fn human(context: &Context, goal: &Goal, trust: &Trust, driver: Option<&str>, race: &[String]) {
     let ui = context.ui;
     report::outcome(ui, goal, Some(trust));
     if let Some(driver) = driver {

@@ -201,7 +201,7 @@ impl Board {
             Format::Human => {
                 let loops = counted(n_loops, "loop");
                 self.say(&format!("called: {name}, for {loops}"));
-            },
+            }
         }
     }
 

@@ -199,7 +199,9 @@ impl Flags {
         };
         let scope = or(&self.scope, imported.map(|it| &it.scope));
         let (Some(metric), Some(benchmark), false) = (metric, benchmark, scope.is_empty()) else {
-            return self.given().map_or(Ok(None), |option| Err(incomplete(option)));
+            return self
+                .given()
+                .map_or(Ok(None), |option| Err(incomplete(option)));
         };
         let checks = match &self.checks {
             Some(given) => Some(script(given)?),

@@ -49,8 +49,12 @@ pub(super) fn ready(
 /// Refuses processors that are not there, and counters that this machine does not have.
 pub(super) fn check(contract: &Contract) -> Result<(), Error> {
     if !contract.processors.is_empty() {
-        let there = benchmark::processors()
-            .map_err(|error| Error::new(Exit::Failed, format!("failed to find the processors: {error}")))?;
+        let there = benchmark::processors().map_err(|error| {
+            Error::new(
+                Exit::Failed,
+                format!("failed to find the processors: {error}"),
+            )
+        })?;
         let is_missing = |number: &&u32| !there.contains(number);
         if let Some(missing) = contract.processors.iter().find(is_missing) {
             let there: Vec<String> = there.iter().map(u32::to_string).collect();
