@@ -33,11 +33,16 @@ pub fn short_id(id: &str) -> &str {
     head(id, 12)
 }
 
-/// Returns a number with its noun, which takes an `s` unless the number is 1.
+/// Returns a number with its noun, which takes an `s` or `es` unless the number is 1.
 #[must_use]
 pub fn counted(count: impl fmt::Display, noun: &str) -> String {
     let count = count.to_string();
-    let ending = if count == "1" { "" } else { "s" };
+    let hisses = ["ch", "sh", "s", "x"].iter().any(|end| noun.ends_with(end));
+    let ending = match (count.as_str(), hisses) {
+        ("1", _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
     format!("{count} {noun}{ending}")
 }
 
@@ -147,6 +152,8 @@ mod tests {
 
     #[test]
     fn one_thing_has_no_s() {
+        assert_eq!(counted(2, "launch"), "2 launches");
+        assert_eq!(counted(1, "branch"), "1 branch");
         let counts = [0, 1, 2].map(|n| counted(n, "turn"));
         assert_eq!(counts, ["0 turns", "1 turn", "2 turns"]);
     }

@@ -82,18 +82,10 @@ fn removed_words(gone: &[TaskLeaving]) -> Option<String> {
         parts.push(format!("the transcripts of {runs} ({})", size(bytes)));
     }
     if n_branches > 0 {
-        let branches = counted_branches(n_branches);
+        let branches = counted(n_branches, "branch");
         parts.push(format!("{branches} whose work is merged or pushed"));
     }
     let words = parts.join(" and ");
     (!parts.is_empty())
         .then(|| format!("removed {words}; `[kernel] keep_days` and others say how long"))
-}
-
-fn counted_branches(n: usize) -> String {
-    if n == 1 {
-        "1 branch".to_owned()
-    } else {
-        format!("{n} branches")
-    }
 }
