@@ -146,3 +146,13 @@ fn a_repository_made_again_at_the_same_path_is_not_blocked_by_the_old_one() {
         "42\n"
     );
 }
+
+#[test]
+fn a_diff_calls_files_by_their_names() {
+    let env = Environment::new();
+    let agent = "command:echo 42 > answer.txt; : > \"$(printf 'a\\tb.txt')\"; : > 'say \"hi\"'";
+    env.run(agent, &[]).assert_status("done", 0);
+    let diff = env.json(&["diff", "1"]);
+    let paths = ["a\tb.txt", "answer.txt", "say \"hi\""];
+    assert_eq!(diff["paths"], serde_json::json!(paths), "{diff}");
+}
