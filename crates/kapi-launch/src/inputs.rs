@@ -32,6 +32,13 @@ impl LaunchInputs {
                 "launch it on a subdirectory.",
             ));
         }
+        if plan.project.to_str().is_none() {
+            return Err(LaunchError::new(
+                LaunchErrorKind::Usage,
+                format!("the path {} is not UTF-8", plan.project.display()),
+                "rename the directory: records of a launch are JSON, which holds no such path.",
+            ));
+        }
         let (ground, repo) = ground(grants, &plan.project)?;
         let branch = plan.branch.as_ref().map(|branch| branch.name.as_str());
         let chosen = mode::choose(plan.mode, branch, &ground, plan.level)?;
@@ -59,8 +66,14 @@ pub(crate) fn ground(
     let git = repository_session::find_git(grants, &Cancel::new())?;
     let repository = match Repository::discover(&git, project) {
         Ok(repository) => repository,
-        Err(RepositoryError::NotARepository { .. } | RepositoryError::Bare { .. }) => {
-            return Ok((ProjectGit::Plain, None));
+        Err(RepositoryError::NotARepository { .. }) => return Ok((ProjectGit::Plain, None)),
+        // Its files are hooks and settings of git, which run programs of whoever uses it.
+        Err(error @ RepositoryError::Bare { .. }) => {
+            return Err(LaunchError::new(
+                LaunchErrorKind::Usage,
+                format!("failed to {error}"),
+                "name a checkout of the repository.",
+            ));
         }
         Err(RepositoryError::NoCommit { .. }) => return Ok((ProjectGit::Unborn, None)),
         Err(error) => return Err(LaunchError::failed(&error)),

@@ -1,6 +1,8 @@
 //! Repositories and tasks of every kind a person may have, and those Kapi cannot work in.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 
 use crate::environment::{BRANCH, Environment, FIRST, usual};
 use crate::program::{Run, finish};
@@ -155,4 +157,21 @@ fn a_diff_calls_files_by_their_names() {
     let diff = env.json(&["diff", "1"]);
     let paths = ["a\tb.txt", "answer.txt", "say \"hi\""];
     assert_eq!(diff["paths"], serde_json::json!(paths), "{diff}");
+}
+
+#[test]
+fn a_launch_refuses_the_inside_of_a_repository_and_a_path_that_is_no_text() {
+    let env = Environment::new();
+    let bare = env.root().join("bare.git");
+    let path = bare.display().to_string();
+    env.git(&["clone", "--quiet", "--bare", ".", &path]);
+    let launch = ["launch", "1", ".", "--task", "x", "--agent", HONEST];
+    env.kapi_in(&bare, &launch)
+        .assert_error(2, &["no working tree", "hint: name a checkout"]);
+    let odd = env.root().join(OsStr::from_bytes(b"odd\xe9"));
+    fs::create_dir(&odd).unwrap();
+    env.kapi_in(&odd, &launch)
+        .assert_error(2, &["is not UTF-8", "hint: rename"]);
+    let listed = env.json(&["sandbox", "list"]);
+    assert_eq!(listed, serde_json::json!([]), "nothing is left half done");
 }
