@@ -87,6 +87,14 @@ pub(crate) struct Args {
     junit: Option<PathBuf>,
 }
 
+impl Args {
+    /// Returns the revisions that are named, both ends of a range among them.
+    fn revisions(&self) -> impl Iterator<Item = &str> {
+        let ends = self.change.split("..").filter(|end| !end.is_empty());
+        ends.chain(self.base.as_deref())
+    }
+}
+
 /// Proves the change and says what it came to.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let Some(proof) = proof_of(context, args)? else {
@@ -110,7 +118,13 @@ pub(crate) fn own_tests(context: &Context, root: &Path) -> Result<Vec<String>, E
 /// Proves the change; nothing where it was called off.
 fn proof_of(context: &Context, args: &Args) -> Result<Option<ChangeProof>, Error> {
     let survey = RepositorySurvey::of(&context.grants(&Config::unconfigured()), &context.cwd);
-    let root = survey.map_err(|failure| Error::world(&failure))?.root();
+    let survey = survey.map_err(|failure| Error::world(&failure))?;
+    for revision in args.revisions() {
+        survey
+            .base(revision)
+            .map_err(|failure| Error::world(&failure))?;
+    }
+    let root = survey.root();
     let config = context.config(Some(&root))?;
     let level = args.sandbox.map(flags::level).or(config.level);
     let level = level.unwrap_or(LEVEL_DEFAULT);

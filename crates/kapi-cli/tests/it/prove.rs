@@ -222,3 +222,16 @@ fn a_goal_with_flagged_code_waits_and_a_task_with_it_fails() {
     let resumed = env.kapi(&["resume", "1", "--json"]);
     assert_eq!(resumed.code, 0, "{resumed:?}");
 }
+
+#[test]
+fn a_revision_that_is_not_there_is_told_before_anything_else() {
+    let env = Environment::new();
+    for words in [
+        &["nowhere"][..],
+        &["HEAD..nowhere"],
+        &["HEAD", "--base", "nowhere"],
+    ] {
+        let output = env.kapi(&[&["prove"], words].concat());
+        output.assert_error(4, &["nowhere", "hint: "]);
+    }
+}
