@@ -36,6 +36,11 @@ pub(crate) fn read(path: &Path, links: Links) -> Result<Option<String>, Error> {
     let flags = i32::try_from(flags.bits()).map_err(|_| failed("it could not be opened"))?;
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Ok(file) => file,
+        // What a link leads to is meant to be there: a file of limits that is silently none would
+        // leave everything without a limit.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && path.is_symlink() => {
+            return Err(failed("it is a link to a file that does not exist"));
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
             return Err(failed("it is a link"));
@@ -50,7 +55,10 @@ pub(crate) fn read(path: &Path, links: Links) -> Result<Option<String>, Error> {
     }
     let mut text = String::new();
     let read = file.take(BYTES_MAX + 1).read_to_string(&mut text);
-    let n_bytes = read.map_err(|error| failed(&error.to_string()))?;
+    let n_bytes = read.map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => failed("it is not UTF-8 text"),
+        _ => failed(&error.to_string()),
+    })?;
     if u64::try_from(n_bytes).is_ok_and(|n_bytes| n_bytes > BYTES_MAX) {
         return Err(failed("it is longer than 1 MiB"));
     }
@@ -84,6 +92,10 @@ mod tests {
         symlink("file", at("link")).unwrap();
         assert!(read(&at("link"), Links::Followed).unwrap().is_some());
         assert!(refusal(&at("link"), Links::Refused).ends_with("it is a link"));
+        symlink("nowhere", at("astray")).unwrap();
+        assert!(refusal(&at("astray"), Links::Followed).ends_with("a file that does not exist"));
+        std::fs::write(at("latin"), b"caf\xe9").unwrap();
+        assert!(refusal(&at("latin"), Links::Followed).ends_with("it is not UTF-8 text"));
         let mode = Mode::RUSR | Mode::WUSR;
         mknodat(CWD, at("pipe"), FileType::Fifo, mode, 0).unwrap();
         assert!(refusal(&at("pipe"), Links::Followed).ends_with("it is not a regular file"));
