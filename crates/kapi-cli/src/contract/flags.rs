@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use kapi_check::rules::proof::policy::{CheckPolicy, TestPolicy};
 use kapi_core::isolation::NetworkMode;
-use kapi_goal::rules::contract::{AgentSurface, GoalType, LANES_MAX, RaceEnd, TURNS_DEFAULT};
+use kapi_goal::rules::contract::{
+    AgentSurface, GoalType, LANES_MAX, RaceEnd, TURNS_DEFAULT, TURNS_MAX,
+};
 use kapi_goal::rules::plan::task::TaskPhase;
 use kapi_workflow::rules::branch::BranchType;
 
@@ -88,7 +90,7 @@ pub(crate) struct Args {
     pub(crate) sandbox: Option<Sandbox>,
     #[arg(help = help::with_default("Network access besides the model", NETWORK_DEFAULT), help_heading = ISOLATION, long, value_name = "MODE", value_enum)]
     pub(crate) network: Option<Network>,
-    #[arg(help = help::with_default("Maximum number of agent turns", TURNS_DEFAULT), help_heading = LIMITS, long, value_name = "N")]
+    #[arg(help = help::with_default("Maximum number of agent turns", TURNS_DEFAULT), help_heading = LIMITS, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(TURNS_MAX)))]
     pub(crate) turns: Option<u32>,
     /// Token limit, agent and judge together (500k, 2M)
     #[arg(help_heading = LIMITS, long, value_name = "N", value_parser = amount::parse_count)]
@@ -106,7 +108,7 @@ pub(crate) struct Args {
     /// Give verify commands network access
     #[arg(help_heading = PROOF, long)]
     pub(crate) verify_network: bool,
-    #[arg(help = help::with_default("Stop after this many turns with the same tree and verdict", STALL_AFTER), help_heading = LIMITS, long, value_name = "N")]
+    #[arg(help = help::with_default("Stop after this many turns with the same tree and verdict", STALL_AFTER), help_heading = LIMITS, long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     pub(crate) stall_after: Option<u32>,
     /// Keep the agent's own commits and messages, instead of one commit of its work
     #[arg(help_heading = MORE, long)]

@@ -7,7 +7,7 @@ use kapi_core::judge::Judge;
 use kapi_core::mode::Mode;
 use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_goal::rules::budget::Budget;
-use kapi_goal::rules::contract::{Contract, TURNS_DEFAULT};
+use kapi_goal::rules::contract::{Contract, TURNS_DEFAULT, TURNS_MAX};
 use kapi_workflow::rules::mode_spec::{ModeSpec, ParticipantNeed, RepositoryNeed};
 use kapi_workflow::rules::terms::{PlanApproval, WorkflowTerms};
 
@@ -18,7 +18,6 @@ use crate::config::grant::{LEVEL_DEFAULT, NETWORK_DEFAULT};
 use crate::context::Context;
 use crate::contract::{self, agent_name, flags, isolation, judge, models, participants};
 use crate::error::Error;
-use crate::exit_code::Exit;
 use crate::{amount, container, help, naming};
 
 /// Goals that are driven at once when nothing else was said.
@@ -50,7 +49,7 @@ pub(crate) struct TermFlags {
     pub(crate) sandbox: Option<flags::Sandbox>,
     #[arg(help = help::with_default("Network access besides the model", NETWORK_DEFAULT), long, value_name = "MODE", value_enum)]
     pub(crate) network: Option<flags::Network>,
-    #[arg(help = help::with_default("Maximum number of agent turns per goal", TURNS_DEFAULT), long, value_name = "N")]
+    #[arg(help = help::with_default("Maximum number of agent turns per goal", TURNS_DEFAULT), long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(TURNS_MAX)))]
     pub(crate) turns: Option<u32>,
     /// Token limit of the whole workflow (500k, 2M)
     #[arg(long, value_name = "N", value_parser = amount::parse_count)]
@@ -124,14 +123,10 @@ pub(crate) fn draw(
         (Err(_), RepositoryNeed::Optional) => {
             without_commit(context, spec, flags, context.cwd.clone())
         }
-        (Err(failure), RepositoryNeed::Required) => {
-            let mut error = Error::world(&failure);
-            error.exit = Exit::Usage;
-            Err(error.with_hint(
-                "it works on a branch: create a repository with `git init`, commit your files, \
+        (Err(failure), RepositoryNeed::Required) => Err(Error::world(&failure).with_hint(
+            "it works on a branch: create a repository with `git init`, commit your files, \
                  and start again.",
-            ))
-        }
+        )),
     }
 }
 

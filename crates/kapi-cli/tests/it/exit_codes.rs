@@ -31,7 +31,10 @@ fn a_wrong_command_line_or_configuration_is_2() {
     }
     env.kapi(&usual("nonsense", &[])).assert_error(
         2,
-        &["error: failed to find an agent called \"nonsense\"", "hint: "],
+        &[
+            "error: failed to find an agent called \"nonsense\"",
+            "hint: ",
+        ],
     );
     env.kapi(&usual(HONEST, &["--base", "nowhere"]))
         .assert_error(2, &["nowhere"]);
@@ -52,6 +55,24 @@ fn a_wrong_command_line_or_configuration_is_2() {
         !env.repository().join(".ilchul/goals").exists(),
         "no goal was made"
     );
+}
+
+#[test]
+fn a_number_out_of_range_is_2_and_told_with_its_range() {
+    let env = Environment::new();
+    for (option, value, words) in [
+        ("--turns", "-1", "-1 is not in 1..=20000"),
+        ("--turns", "0", "0 is not in 1..=20000"),
+        ("--turns", "20001", "20001 is not in 1..=20000"),
+        ("--stall-after", "1", "1 is not in 2.."),
+        ("--tokens", "-5", "\"-5\" is not a count"),
+        ("--usd", "-0.5", "\"-0.5\" is not an amount"),
+    ] {
+        env.kapi(&usual(HONEST, &[option, value]))
+            .assert_error(2, &[option, words]);
+    }
+    env.kapi(&["show", "-1"])
+        .assert_error(6, &["there are no goals"]);
 }
 
 #[test]
