@@ -218,9 +218,10 @@ fn base(kernel: &ProjectKernel<'_>, named: Option<&str>) -> Result<Option<String
     let grants = kernel.context.grants(kernel.config);
     let survey = RepositorySurvey::of(&grants, kernel.project.layout.root());
     let survey = survey.map_err(|failure| Error::world(&failure))?;
-    let commit = survey
-        .base(named)
-        .map_err(|failure| Error::world(&failure))?;
+    let commit = survey.base(named).map_err(|failure| Error {
+        exit: Exit::Usage,
+        ..Error::world(&failure)
+    })?;
     Ok(Some(commit.commit))
 }
 
