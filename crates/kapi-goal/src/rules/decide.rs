@@ -192,7 +192,7 @@ fn interrupt(goal: &Goal) -> Result<Vec<GoalEvent>, GoalDenial> {
     if goal.stage == GoalStage::Distill && goal.is_driven() {
         return Ok(vec![GoalEvent::DistillSkipped]);
     }
-    require(goal, can, "interrupted")?;
+    require(goal, can, "paused")?;
     Ok(vec![GoalEvent::GoalStopped {
         stop: Stop::Interrupted,
     }])

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use kapi_core::text::counted;
 use kapi_git::apply::{self, PathVerdict, Preview};
 use kapi_git::layer::walk::LayerWalk;
 
@@ -118,7 +119,10 @@ fn conflict_text(conflict: apply::ApplyConflict) -> String {
         ApplyConflict::GoneHere => "it was removed from the project since".to_owned(),
         ApplyConflict::AppearedHere => "it was created in the project since".to_owned(),
         ApplyConflict::SamePlaces { n_locations } => {
-            format!("both changed it in the same {n_locations} places")
+            format!(
+                "both changed it in the same {}",
+                counted(n_locations, "place")
+            )
         }
         ApplyConflict::NotEmpty => "the directory in the project has other content".to_owned(),
         ApplyConflict::NoDirectory => {

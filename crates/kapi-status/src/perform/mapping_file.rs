@@ -60,13 +60,8 @@ pub fn load(path: &Path) -> Result<Mapping, MappingFileError> {
 fn parse(path: &Path, text: &str) -> Result<Mapping, MappingFileError> {
     serde_saphyr::from_str(text).map_err(|error| MappingFileError::Shape {
         path: path.to_path_buf(),
-        reason: first_line(&error.to_string()),
+        reason: error.without_snippet().to_string(),
     })
-}
-
-/// Returns the complaint without the picture of the source that may follow it.
-fn first_line(complaint: &str) -> String {
-    complaint.lines().next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

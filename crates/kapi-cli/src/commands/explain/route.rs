@@ -52,7 +52,7 @@ pub(super) fn model(context: &Context, subject: &ExplainSubject<'_>, rows: &mut 
             "your login, copied for the agent; it contacts its vendor directly".to_owned()
         }
         Ok(_) => "the program contacts its model directly, if it uses one".to_owned(),
-        Err(why) => format!("not ready: {why}"),
+        Err(why) => format!("not ready: failed to {why}"),
     };
     rows.add("model route", route, &said("base_url"));
 }

@@ -2,7 +2,7 @@
 //!
 //! The shapes of `--json` are documented in `docs/json.md`.
 
-use kapi_core::text::counted;
+use kapi_core::text::{counted, short_id};
 use kapi_core::usage::Usage;
 use kapi_launch::finish::ChangedPathView;
 use kapi_launch::plan::LaunchPlan;
@@ -163,7 +163,11 @@ pub(crate) fn launched(ui: Ui, plan: &LaunchPlan, launched: &LaunchResult, notes
     }
     if let Some(branch) = &record.branch {
         match &branch.commit {
-            Some(commit) => ui.line(&format!("Branch {} is at {commit}.", branch.holder())),
+            Some(commit) => ui.line(&format!(
+                "Branch {} is at {}.",
+                branch.holder(),
+                short_id(commit)
+            )),
             None => ui.line(&format!("Branch {} has no new commits.", branch.name)),
         }
         if branch.pushed.is_some() {

@@ -112,10 +112,11 @@ fn human(context: &Context, view: &PolicyView) {
     for file in &view.files {
         ui.line(&file.file);
         for fault in &file.faults {
-            ui.line(&format!(
-                "  line {}: {}: {}",
-                fault.line, fault.key, fault.what
-            ));
+            let key = match fault.key.as_str() {
+                "" => String::new(),
+                key => format!("{key}: "),
+            };
+            ui.line(&format!("  line {}: {key}{}", fault.line, fault.what));
             ui.line(&format!("    hint: {}", fault.remedy));
         }
         if !file.faults.is_empty() {

@@ -1,5 +1,6 @@
 //! `kapi sandbox discard`: removes a sandbox with all it holds, after asking.
 
+use kapi_core::text::counted;
 use kapi_launch::{look, merge};
 use kapi_sys::clock::Clock as _;
 use serde::Serialize;
@@ -35,7 +36,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let (id, n) = (location.id().as_str(), known.n_changed);
     if !args.yes {
         let project = known.record.project.display();
-        let question = format!("Discard sandbox {id} of {project} with {n} changed paths?");
+        let paths = counted(n, "changed path");
+        let question = format!("Discard sandbox {id} of {project} with {paths}?");
         match context.ui.confirm(&question) {
             Some(true) => {}
             Some(false) => return Err(Error::new(Exit::Denied, "nothing was discarded")),
@@ -43,7 +45,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 return Err(Error::usage(
                     "discarding needs confirmation, and there is no terminal to ask on",
                 )
-                .with_hint("review it with `kapi diff launch/<id>`, then add `--yes`."));
+                .with_hint(format!(
+                    "review it with `kapi diff launch/{id}`, then add `--yes`."
+                )));
             }
         }
     }

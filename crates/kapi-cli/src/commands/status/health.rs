@@ -109,7 +109,7 @@ pub(super) fn loops(context: &Context) -> Vec<Health> {
         Err(error) if error.exit == Exit::NotFound => Vec::new(),
         Err(error) => vec![Health {
             what: "loops".to_owned(),
-            detail: format!("they cannot be looked at: {error}"),
+            detail: format!("they cannot be listed: {error}"),
             hint: error.hint,
         }],
     }

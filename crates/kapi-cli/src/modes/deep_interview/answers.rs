@@ -61,27 +61,29 @@ impl Answers {
     pub(crate) fn read(context: &Context, path: &Path) -> Result<Self, Error> {
         let path = context.cwd.join(path);
         let shown = path.display();
+        let unread = |error: std::io::Error| {
+            Error::usage(format!("failed to read {shown}: {error}"))
+                .with_hint("name a YAML file of answers with `--answers`.")
+        };
         let wrong = |what: String| {
             Error::usage(format!("{shown}: {what}")).with_hint(
                 "it holds `answers:` (a list), `by:` (goal, constraints, success, context: a list \
                  each) and `otherwise: accept` or `stop`.",
             )
         };
-        let len = std::fs::metadata(&path)
-            .map_err(|error| wrong(error.to_string()))?
-            .len();
+        let len = std::fs::metadata(&path).map_err(unread)?.len();
         if len > FILE_BYTES_MAX {
             return Err(wrong(format!(
                 "the file is longer than {} KiB",
                 FILE_BYTES_MAX / 1024
             )));
         }
-        let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
+        let text = std::fs::read_to_string(&path).map_err(unread)?;
         Self::parse(&text).map_err(wrong)
     }
 
     fn parse(text: &str) -> Result<Self, String> {
-        serde_saphyr::from_str(text).map_err(|error| error.to_string())
+        serde_saphyr::from_str(text).map_err(|error| error.without_snippet().to_string())
     }
 
     /// Returns the reply to a question, given every round so far; `None` where the person has to

@@ -61,7 +61,7 @@ fn reopen(goal: &Goal, reason: &str) -> Result<Vec<GoalEvent>, GoalDenial> {
 /// What a person says cuts into the turn under way and stands first in the next one.
 fn say(goal: &Goal, text: &str) -> Result<Vec<GoalEvent>, GoalDenial> {
     let hears = !goal.status.is_terminal() && goal.approval.is_some();
-    require(goal, hears, "spoken to")?;
+    require(goal, hears, "sent a message")?;
     check_text(text)?;
     Ok(vec![GoalEvent::PersonSaid {
         text: text.trim().to_owned(),

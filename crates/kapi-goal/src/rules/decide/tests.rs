@@ -377,11 +377,7 @@ fn an_ended_goal_accepts_nothing() {
         Person(GoalCommand::Cancel { reason: None }),
         &denied("cancelled"),
     );
-    check(
-        &given,
-        Person(GoalCommand::Interrupt),
-        &denied("interrupted"),
-    );
+    check(&given, Person(GoalCommand::Interrupt), &denied("paused"));
     check(&given, approve(), &denied("approved"));
     check(&given, Begins, &denied("worked on"));
 }

@@ -11,6 +11,7 @@ use kapi_core::failure::chain;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::Judge;
 use kapi_core::mode::Mode;
+use kapi_core::text::counted;
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::budget::Budget;
 use kapi_goal::rules::contract::TURNS_DEFAULT;
@@ -91,8 +92,8 @@ fn started(context: &Context, root: &Path, mode: Mode) -> Result<String, String>
         |sub| format!("{}/{sub}", snapshot.phase),
     );
     Ok(format!(
-        "in {location}; log, state, snapshot and documents agree ({} events)",
-        audit.records
+        "in {location}; log, state, snapshot and documents agree ({})",
+        counted(audit.records, "event")
     ))
 }
 
