@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use kapi_agent::agent::{AgentError, AgentKind};
 use kapi_agent::launch::own_variable;
 use kapi_agent::settings::AgentSettings;
-use kapi_check::rules::proof::policy::TestPolicy;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::state_directory::STATE_DIRECTORY;
 use kapi_run::grant::Grant;
@@ -26,6 +25,7 @@ use serde::Deserialize;
 
 use crate::config::deliver::DeliverTable;
 use crate::config::file::Links;
+use crate::config::goal::GoalTable;
 use crate::config::grant::{NETWORK_DEFAULT, NetworkTable, SandboxTable};
 use crate::config::integrate::IntegrateTable;
 use crate::config::judges::JudgeTable;
@@ -112,49 +112,6 @@ pub(crate) struct Config {
     pub(crate) conflict_rules: Vec<ConflictRule>,
     /// `[deliver]`, from the person's file.
     pub(crate) deliver: DeliverTable,
-}
-
-/// `[goal]`: what a goal gets when a flag does not say otherwise.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub(crate) struct GoalTable {
-    /// The agent.
-    pub(crate) agent: Option<String>,
-    /// The judge: an agent, `same` or `none`.
-    pub(crate) judge: Option<String>,
-    /// Verify commands.
-    pub(crate) verify: Option<Vec<String>>,
-    /// Protected pathspecs.
-    pub(crate) protect: Option<Vec<String>>,
-    /// The base revision.
-    pub(crate) base: Option<String>,
-    /// The branch type.
-    #[serde(rename = "type")]
-    pub(crate) branch_type: Option<String>,
-    /// The turn budget.
-    pub(crate) turns: Option<u32>,
-    /// The token budget.
-    pub(crate) tokens: Option<u64>,
-    /// The money budget in US dollars.
-    pub(crate) usd: Option<f64>,
-    /// The time budget, such as `"2h"`.
-    pub(crate) wall: Option<String>,
-    /// The time limit of one turn.
-    pub(crate) turn_timeout: Option<String>,
-    /// The time limit of one verify command.
-    pub(crate) verify_timeout: Option<String>,
-    /// Turns without progress before the goal is stalled.
-    pub(crate) stall_after: Option<u32>,
-    /// What may happen to the project's tests.
-    pub(crate) tests: Option<TestPolicy>,
-    /// Whether checks that pass on the base are proof enough.
-    pub(crate) already_green: Option<bool>,
-    /// Whether the proof may rest on scripts and settings that the change itself edits.
-    pub(crate) allow_changed_setup: Option<bool>,
-    /// Whether the proof may rest on code that looks like faking a pass.
-    pub(crate) allow_flagged_code: Option<bool>,
-    /// Whether each hunk of the change is taken back in turn.
-    pub(crate) prove_diff: Option<bool>,
 }
 
 /// A file of configuration; what a project's may say of it, [`PROJECT_KEYS`] tells.
@@ -413,14 +370,17 @@ fn read(path: &Path, links: Links) -> Result<Option<(ConfigFile, SettingsText<'_
     let mut faults = Faults::of(path.display().to_string());
     let root = toml::parse(&text, &mut faults);
     let lines = root.as_ref().map(ValueNode::lines).unwrap_or_default();
-    let file = root.and_then(|root| settings::read(&root, &mut faults));
-    let said = SettingsText {
+    let file: Option<ConfigFile> = root.and_then(|root| settings::read(&root, &mut faults));
+    let mut said = SettingsText {
         path,
         lines,
         faults,
     };
     match file {
-        Some(file) => Ok(Some((file, said))),
+        Some(file) => {
+            goal::check(&mut said, &file.goal);
+            Ok(Some((file, said)))
+        }
         None => Err(Error::settings(&said.faults.into_list())),
     }
 }

@@ -28,7 +28,8 @@ use kapi_goal::rules::budget::Budget;
 use kapi_goal::rules::contract::{Base, CONTRACT_VERSION, Contract, TURNS_DEFAULT, WorkPlace};
 use kapi_sys::clock::Clock as _;
 
-use crate::config::{Config, GoalTable};
+use crate::config::Config;
+use crate::config::goal::GoalTable;
 use crate::context::Context;
 use crate::contract::file::MergedFlags;
 use crate::contract::flags::{Args, Openness, STALL_AFTER, TURN_TIMEOUT_MS, VERIFY_TIMEOUT_MS};

@@ -13,7 +13,7 @@ use kapi_sys::lock::{Lock, LockError};
 use kapi_workflow::rules::branch::BranchType;
 use kapi_workflow::rules::transliterate::plain;
 
-use crate::config::GoalTable;
+use crate::config::goal::GoalTable;
 use crate::contract::flags::{Args, parse_branch_type};
 use crate::error::Error;
 use crate::exit_code::Exit;

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::commands::goal::answer::{self, GoalAnswerView};
 use crate::context::Context;
+use crate::contract::flags::shell_command;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::gate::goal::{AGENT_DEFAULT, GateTerms, HOLDS_DEFAULT, JUDGE_DEFAULT};
@@ -48,7 +49,7 @@ struct SetArgs {
     #[arg(value_name = "TASK")]
     task: String,
     /// Command that must pass (repeatable) [default: the project's own tests]
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", value_parser = shell_command)]
     verify: Vec<String>,
     /// Files that must not change (repeatable)
     #[arg(long, value_name = "GLOB")]

@@ -44,7 +44,7 @@ pub(crate) struct Args {
     #[arg(long)]
     login: bool,
     /// Command that must pass in a clean checkout (repeatable) [default: the project's own]
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", value_parser = flags::shell_command)]
     verify: Vec<String>,
     /// Judge: another agent, provider/model, 'same' or 'none'
     #[arg(long, value_name = "JUDGE")]

@@ -29,7 +29,7 @@ use kapi_sys::real_disk::RealDisk;
 use crate::config::Config;
 use crate::config::grant::{CHECK_NETWORK_DEFAULT, LEVEL_DEFAULT};
 use crate::context::Context;
-use crate::contract::flags::{CheckFlags, ISOLATION, Network, PROOF, Sandbox};
+use crate::contract::flags::{CheckFlags, ISOLATION, Network, PROOF, Sandbox, shell_command};
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::profile::flags;
@@ -54,7 +54,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "REVISION")]
     base: Option<String>,
     /// Command that must pass (repeatable) [default: the project's own tests]
-    #[arg(help_heading = PROOF, long, value_name = "COMMAND")]
+    #[arg(help_heading = PROOF, long, value_name = "COMMAND", value_parser = shell_command)]
     verify: Vec<String>,
     /// Files that must not differ from the base (repeatable)
     #[arg(help_heading = PROOF, long, value_name = "GLOB")]

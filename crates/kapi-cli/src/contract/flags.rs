@@ -48,7 +48,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     pub(crate) contract: Option<PathBuf>,
     /// Shell command that must exit 0 in a clean checkout (repeatable)
-    #[arg(help_heading = PROOF, long, value_name = "COMMAND")]
+    #[arg(help_heading = PROOF, long, value_name = "COMMAND", value_parser = shell_command)]
     pub(crate) verify: Vec<String>,
     /// Run without verify commands, even if the configuration sets one
     #[arg(help_heading = PROOF, long, conflicts_with = "verify")]
@@ -326,6 +326,14 @@ impl RaceFlags {
             RaceEnd::FirstProved
         }
     }
+}
+
+/// Reads a shell command, which an empty text is none of: it would pass.
+pub(crate) fn shell_command(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 /// Reads a branch type, and lets clap list them all.

@@ -63,7 +63,7 @@ pub(crate) struct TermFlags {
     #[arg(help = help::with_default("Number of goals to run in parallel", JOBS_DEFAULT), long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(JOBS_MAX)))]
     pub(crate) jobs: Option<u32>,
     /// Shell command that every goal and the whole must pass (repeatable)
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", value_parser = flags::shell_command)]
     pub(crate) verify: Vec<String>,
     /// Files no goal may change, such as 'tests/**' (repeatable)
     #[arg(long, value_name = "GLOB")]

@@ -9,6 +9,25 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use crate::environment::{Environment, usual, write};
 
 #[test]
+fn values_that_no_goal_could_have_are_told_with_their_lines() {
+    let env = Environment::new();
+    let path = env.configure(
+        "[goal]\nagent = \"\"\nturns = 0\nusd = -1.0\nwall = \"2 weeks\"\nstall_after = 1\nverify = [\"\"]\n",
+    );
+    let faults = [
+        (2, "`goal.agent`: it is empty"),
+        (3, "`goal.turns`: 0 is out of range"),
+        (4, "`goal.usd`: -1 is no amount of US dollars"),
+        (5, "`goal.wall`: \"2 weeks\" is not a duration"),
+        (6, "`goal.stall_after`: 1 is out of range"),
+        (7, "`goal.verify`: a command is empty"),
+    ];
+    let words = faults.map(|(line, words)| format!("{}:{line}: {words}", path.display()));
+    let output = env.kapi(&["run", "x", "--agent", "command:true", "--verify", "true"]);
+    output.assert_error(2, &words.each_ref().map(String::as_str));
+}
+
+#[test]
 fn a_wrong_value_is_named_with_its_line_and_what_to_do() {
     let env = Environment::bare();
     for (text, line, words) in [

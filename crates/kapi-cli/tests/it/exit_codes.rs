@@ -66,6 +66,7 @@ fn a_number_out_of_range_is_2_and_told_with_its_range() {
         ("--turns", "20001", "20001 is not in 1..=20000"),
         ("--stall-after", "1", "1 is not in 2.."),
         ("--tokens", "-5", "\"-5\" is not a count"),
+        ("--verify", " ", "it is empty"),
         ("--usd", "-0.5", "\"-0.5\" is not an amount"),
     ] {
         env.kapi(&usual(HONEST, &[option, value]))

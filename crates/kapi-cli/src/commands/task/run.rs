@@ -14,7 +14,7 @@ use crate::commands::task::submitted::{TaskExecutor, follow_up};
 use crate::config::deliver::DeliverArgs;
 use crate::config::notify::NotifyArgs;
 use crate::context::Context;
-use crate::contract::flags::CheckFlags;
+use crate::contract::flags::{CheckFlags, shell_command};
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::kernel::{self, ProjectKernel, failed};
@@ -75,7 +75,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = amount::parse_duration_ms)]
     backoff: u64,
     /// Shell command that must exit 0 in a clean checkout (repeatable)
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", value_parser = shell_command)]
     verify: Vec<String>,
     /// Files the agent must not change, such as 'tests/**' (repeatable)
     #[arg(long, value_name = "GLOB")]
