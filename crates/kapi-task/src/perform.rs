@@ -211,7 +211,7 @@ impl Performer<'_> {
         };
         let mut report = executed.report;
         if let (End::Completed, Some(prover)) = (&report.end, &executed.prover) {
-            let proved = prover.prove(left(&report), executed.baseline.as_ref());
+            let proved = prover.prove(&AttemptWork::of(&report.work), executed.baseline.as_ref());
             let (status, detail) = match &proved {
                 Ok(_) => (PhaseStatus::Ok, None),
                 Err(end) => (PhaseStatus::Error, Some(loop_run::end_words(end))),
@@ -262,7 +262,7 @@ impl Performer<'_> {
         let prover = self.prover(attempt)?;
         let baseline = prover
             .as_ref()
-            .map(|prover| prover.baseline_of(left(&report)));
+            .map(|prover| prover.baseline_of(&AttemptWork::of(&report.work)));
         let baseline = baseline.transpose()?.flatten();
         Ok(ExecutedTask {
             report,
@@ -373,14 +373,6 @@ impl Performer<'_> {
     /// Opens the queue, to see what is known of loops and to trigger one.
     fn queue(&self) -> Result<Queue<'_>, KernelError> {
         Queue::open_in(self.project, &self.store)
-    }
-}
-
-/// Returns where the work is that a report tells of.
-fn left(report: &AttemptReport) -> AttemptWork<'_> {
-    AttemptWork {
-        branch: report.work.branch.as_deref(),
-        commit: report.work.commit.as_deref(),
     }
 }
 

@@ -184,6 +184,7 @@ fn ask<'p>(
         verify: Vec::new(),
         protect: Vec::new(),
         checks: CheckPolicy::default(),
+        keep_commits: false,
         base: None,
         origin: asker.origin(),
         depth: asker.depth,

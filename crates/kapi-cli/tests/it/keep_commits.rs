@@ -1,4 +1,6 @@
-//! Goals and launches whose branch gets the commits that the agent made by itself.
+//! Goals, launches and tasks whose branch gets the commits that the agent made by itself.
+
+use serde_json::json;
 
 use crate::environment::{Environment, write};
 use crate::launch::launch;
@@ -214,4 +216,77 @@ fn a_profile_keeps_them_and_a_merge_does_not() {
     assert_eq!(refused.code, 2, "{refused:?}");
     let refused = launch(&env, "2", "true", &["--keep-commits"]);
     assert_eq!(refused.code, 2, "{refused:?}");
+}
+
+/// Makes a repository whose tasks have the agent of [`STEPS`], with a loop that keeps its commits.
+fn with_loop() -> Environment {
+    let env = Environment::new();
+    let agent = format!("command:{STEPS}");
+    env.configure(&format!("[kernel]\ndefault_backend = {agent:?}\n"));
+    env.write(".gitignore", "*.env\n");
+    let text = "---\nname: steps\nkeep_commits: true\nverify: [\"grep -q 42 answer.txt\"]\n---\nMake it right.\n";
+    env.write(".pi/loops/steps.md", text);
+    env.commit_all("a loop");
+    env
+}
+
+#[test]
+fn a_task_and_a_loops_run_keep_them_and_are_proved_and_shown_as_a_whole() {
+    let env = with_loop();
+    let task = ["task", "run", "make it right", "--json"];
+    let verify = ["--verify", "grep -q 42 answer.txt"];
+    let output = env.kapi(&[&task[..], &verify, &["--keep-commits"]].concat());
+    assert_eq!(output.code, 0, "{output:?}");
+    let output = env.kapi(&["loop", "run", "steps", "--json"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    // Asked for otherwise, it is another task.
+    let output = env.kapi(&[&task[..], &verify].concat());
+    assert_eq!(output.code, 0, "{output:?}");
+    let cases = [
+        ("task_1", "kapi/task_1", "make it right"),
+        ("task_2", "kapi/steps-task_2", "loop steps"),
+    ];
+    let main = env.commit_of("main");
+    for (id, branch, last) in cases {
+        let expected = [last, "second step", "first step"];
+        assert_eq!(subjects(&env, branch), expected, "{id}");
+        let first = format!("{branch}~2");
+        assert_eq!(env.git(&["log", "-1", "--format=%b", &first]), "it begins");
+        let diff = env.json(&["diff", id]);
+        assert_eq!(diff["base"], main, "{diff:#}");
+        assert_eq!(diff["paths"], json!(["answer.txt", "notes.txt"]));
+        let shown = env.json(&["show", id]);
+        assert_eq!(shown["work"]["grade"], "red_to_green", "{shown:#}");
+    }
+    assert_eq!(subjects(&env, "kapi/task_3"), ["make it right"]);
+    let again = env.kapi(&["task", "retry", "task_1", "--json"]);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert_eq!(subjects(&env, "kapi/task_4").len(), 3, "{again:?}");
+    let log = env.git(&["show", "--name-only", "--format=", "kapi/task_1~1"]);
+    assert!(!log.contains("key.env"), "{log}");
+}
+
+#[test]
+fn what_a_task_may_not_commit_is_left_out_of_its_agents_own_commits() {
+    let env = with_loop();
+    let agent = "command:echo 41 > answer.txt; git commit -qam 'the first'; echo key > a.env; git add -f a.env; \
+                 git commit -qm 'with the key'; git rm -q --cached a.env; \
+                 mkdir sub && cd sub && git init -q && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && cd .. && \
+                 git add sub; echo 42 > answer.txt; git commit -qam 'with a submodule'; rm -rf sub; git rm -q --cached sub; \
+                 git commit -qm 'without it'";
+    let task = ["task", "run", "make it right", "--agent", agent];
+    let output = env.kapi(&[&task[..], &["--keep-commits"]].concat());
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!(
+        subjects(&env, "kapi/task_1"),
+        ["without it", "the first"],
+        "{output:?}"
+    );
+    assert!(
+        output
+            .stderr
+            .contains("2 of the agent's own commits contain"),
+        "{output:?}"
+    );
+    assert_eq!(env.show("kapi/task_1", "answer.txt"), "42");
 }

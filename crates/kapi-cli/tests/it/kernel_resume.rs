@@ -112,6 +112,39 @@ fn finished_work_is_adopted_wherever_its_worker_was_killed() {
     });
 }
 
+/// Does the work in two commits of its own and leaves a file, and says so.
+const STEPS: &str = "command:echo 41 > answer.txt; git commit -qam first; echo 42 > answer.txt; \
+     git commit -qam second; echo later > notes.txt; echo it ran";
+
+#[test]
+fn an_agents_own_commits_are_kept_wherever_its_worker_was_killed() {
+    let keep = |env: &Environment| {
+        let args = ["task", "run", "make it right", "--verify", "sh test.sh"];
+        let options = ["--keep-commits", "--json", "--agent", STEPS];
+        env.kapi(&[&args[..], &options].concat()).code
+    };
+    let subjects = |env: &Environment| env.git(&["log", "--format=%s", "main..kapi/task_1"]);
+    let expected = "make it right\nsecond\nfirst";
+    let mut env = Environment::new();
+    let file = ended_at(&mut env, 0, "KILL");
+    assert_eq!(keep(&env), 0);
+    assert_eq!(subjects(&env).trim(), expected);
+    let said = fs::read_to_string(file).unwrap();
+    let calls: Vec<&str> = said.lines().collect();
+    let cases: Vec<usize> = (1..=calls.len()).step_by(4).collect();
+    for_each(&cases, |n| {
+        let case = format!("killed at {n}: {}", calls[n - 1]);
+        let mut env = Environment::new();
+        ended_at(&mut env, *n, "KILL");
+        keep(&env);
+        env.await_no_process();
+        let once = env.kapi(&["up", "--once"]);
+        assert_eq!(once.code, 0, "{case}: {once:?}");
+        assert_done_once(&env, &case);
+        assert_eq!(subjects(&env).trim(), expected, "{case}");
+    });
+}
+
 #[test]
 fn what_an_earlier_version_noted_of_a_finished_agent_is_adopted() {
     let mut env = Environment::new();

@@ -265,7 +265,7 @@ impl AttemptPlan<'_> {
             remote_name: name.clone(),
             push: Push::No,
             merge: None,
-            keep_commits: false,
+            keep_commits: task.request.keep_commits,
         });
         LaunchPlan {
             location: performer
@@ -365,6 +365,9 @@ pub(super) fn ran(
             .filter(|_| has_commit)
             .map(|branch| branch.name.clone()),
         commit: launched.commit.clone(),
+        start: branch
+            .filter(|_| has_commit)
+            .map(|branch| branch.start.clone()),
         n_files: changed.len() as u64,
         ..AttemptChanges::default()
     };

@@ -163,7 +163,8 @@ impl Finder<'_> {
         };
         let repository = self.repository()?;
         let head = resolve(&repository, "HEAD")?;
-        let before = before(&repository, &repository_session::commit_id(commit)?, &head)?;
+        let commit = repository_session::commit_id(commit)?;
+        let before = before(&repository, &commit, last.start.as_deref(), &head)?;
         let everything = ["**".to_owned()];
         let changes = repository
             .protected_changes(&before, &head, &everything)
@@ -272,11 +273,15 @@ fn resolve(repository: &Repository, revision: &str) -> Result<CommitId, Failure>
 fn before(
     repository: &Repository,
     commit: &CommitId,
+    start: Option<&str>,
     head: &CommitId,
 ) -> Result<CommitId, Failure> {
     let is_part = repository.is_ancestor(commit, head);
     if is_part.map_err(|error| failure::plain(&error))? {
         return Ok(commit.clone());
     }
-    resolve(repository, &format!("{commit}^"))
+    match start {
+        Some(start) => resolve(repository, start),
+        None => resolve(repository, &format!("{commit}^")),
+    }
 }

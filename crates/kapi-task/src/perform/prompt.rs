@@ -53,6 +53,7 @@ pub(super) fn compose(
         network: network_words(network),
         is_read_only: setup.touch == Touch::Nothing,
         branch: setup.branch.as_deref(),
+        keeps_commits: task.request.keep_commits,
         time_ms: Some(setup.deadline_ms),
         tokens: setup.budget.tokens,
         usd_micros: setup.budget.usd_micros,

@@ -54,12 +54,25 @@ pub(super) struct TaskProver<'a> {
 }
 
 /// Where the work of an attempt is.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct AttemptWork<'a> {
     /// Its branch, if it changed anything.
-    pub(super) branch: Option<&'a str>,
+    branch: Option<&'a str>,
+    /// The revision that its changes begin at, if it made any.
+    began_at: Option<String>,
     /// The commit it left, or began at.
-    pub(super) commit: Option<&'a str>,
+    commit: Option<&'a str>,
+}
+
+impl<'a> AttemptWork<'a> {
+    /// Returns where the work is that a report tells of.
+    pub(super) fn of(work: &'a rules::task::AttemptChanges) -> Self {
+        Self {
+            branch: work.branch.as_deref(),
+            began_at: work.began_at(),
+            commit: work.commit.as_deref(),
+        }
+    }
 }
 
 /// What checks that pass show of a task's work.
@@ -111,10 +124,10 @@ impl<'a> TaskProver<'a> {
     }
 
     /// Does the same on what a run began at that has ended.
-    pub(super) fn baseline_of(&self, left: AttemptWork<'_>) -> Result<Option<VerifyReport>, End> {
-        match (left.branch, left.commit) {
-            (Some(_), Some(commit)) => self.baseline_at(&parent(commit)),
-            (_, _) => Ok(None),
+    pub(super) fn baseline_of(&self, left: &AttemptWork<'_>) -> Result<Option<VerifyReport>, End> {
+        match &left.began_at {
+            Some(began_at) => self.baseline_at(began_at),
+            None => Ok(None),
         }
     }
 
@@ -129,6 +142,7 @@ impl<'a> TaskProver<'a> {
         };
         let left = AttemptWork {
             branch: None,
+            began_at: None,
             commit: Some(commit.as_str()),
         };
         let claim = ProofClaim {
@@ -139,7 +153,7 @@ impl<'a> TaskProver<'a> {
             timeout_ms: VERIFY_MS,
             until_ms: self.until_ms(2),
         };
-        let report = self.with_prover(left, |prover, work| prover.baseline(work, &claim))?;
+        let report = self.with_prover(&left, |prover, work| prover.baseline(work, &claim))?;
         let was_cut_short = |run: &VerifyRun| run.timed_out && run.duration_ms < VERIFY_MS;
         match baseline::obstacle(&report) {
             None if report.runs.iter().any(was_cut_short) => Ok(None),
@@ -157,7 +171,7 @@ impl<'a> TaskProver<'a> {
     /// Proves the verify commands on what the attempt left.
     pub(super) fn prove(
         &self,
-        left: AttemptWork<'_>,
+        left: &AttemptWork<'_>,
         before: Option<&VerifyReport>,
     ) -> Result<ProvedWork, End> {
         let allowance = self.attempt.allowance;
@@ -199,7 +213,7 @@ impl<'a> TaskProver<'a> {
     /// Runs one line on a clean checkout of what the attempt left; nothing of it stays.
     pub(super) fn run_once(
         &self,
-        left: AttemptWork<'_>,
+        left: &AttemptWork<'_>,
         line: &str,
         timeout_ms: u64,
     ) -> Result<LineResult, End> {
@@ -219,7 +233,7 @@ impl<'a> TaskProver<'a> {
     /// Lets the prover do something, in a directory that goes with it.
     fn with_prover<T>(
         &self,
-        left: AttemptWork<'_>,
+        left: &AttemptWork<'_>,
         act: impl FnOnce(&Prover<'_>, &WorkToProve<'_>) -> Result<Option<T>, Failure>,
     ) -> Result<T, End> {
         let done = self.in_scratch(left, act);
@@ -231,7 +245,7 @@ impl<'a> TaskProver<'a> {
 
     fn in_scratch<T>(
         &self,
-        left: AttemptWork<'_>,
+        left: &AttemptWork<'_>,
         act: impl FnOnce(&Prover<'_>, &WorkToProve<'_>) -> Result<Option<T>, Failure>,
     ) -> Result<Option<T>, Failure> {
         let Some(commit) = left.commit else {
@@ -242,9 +256,9 @@ impl<'a> TaskProver<'a> {
             });
         };
         let repository = &self.repo.repository;
-        let base = match left.branch {
-            Some(_) => repository
-                .resolve_commit(&parent(commit))
+        let base = match &left.began_at {
+            Some(began_at) => repository
+                .resolve_commit(began_at)
                 .map_err(|error| failure::plain(&error))?,
             None => repository_session::commit_id(commit)?,
         };
@@ -312,11 +326,6 @@ impl<'a> TaskProver<'a> {
         let id = self.location.id().as_str();
         format!("{}-{id}-proof", digits.unwrap_or_default())
     }
-}
-
-/// Returns what an attempt began at, which leaves one commit on it.
-fn parent(commit: &str) -> String {
-    format!("{commit}^")
 }
 
 /// Says how a line ended, with the end of what it wrote.

@@ -79,6 +79,8 @@ pub struct TaskAsk<'a> {
     pub protect: Vec<String>,
     /// What the checks are held to.
     pub checks: CheckPolicy,
+    /// Whether the branch gets the commits that the agent made by itself, before one of what is left.
+    pub keep_commits: bool,
     /// The commit it begins at; `None` for the one that is checked out.
     pub base: Option<String>,
     /// Who asks.
@@ -147,6 +149,7 @@ impl TaskAdmission<'_> {
                     verify: &ask.verify,
                     protect: &ask.protect,
                     checks: ask.checks,
+                    keep_commits: ask.keep_commits,
                     base: ask.base.as_ref(),
                 })
             })?,
@@ -162,6 +165,7 @@ impl TaskAdmission<'_> {
             verify: ask.verify,
             protect: ask.protect,
             checks: ask.checks,
+            keep_commits: ask.keep_commits,
             base: ask.base,
             origin: ask.origin,
             depth: ask.depth,
@@ -230,6 +234,7 @@ impl TaskAdmission<'_> {
             verify: definition.verify.clone(),
             protect: definition.protect.clone(),
             checks: definition.checks,
+            keep_commits: definition.keep_commits,
             base: None,
             origin: ask.origin,
             depth: 0,
@@ -367,6 +372,8 @@ struct DerivedTask<'a> {
     protect: &'a [String],
     #[serde(skip_serializing_if = "CheckPolicy::is_plain")]
     checks: CheckPolicy,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    keep_commits: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     base: Option<&'a String>,
 }

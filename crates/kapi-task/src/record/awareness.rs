@@ -37,6 +37,8 @@ pub struct Circumstances<'a> {
     pub is_read_only: bool,
     /// The branch that its work is committed to, where there is one.
     pub branch: Option<&'a str>,
+    /// Whether that branch gets its own commits, too.
+    pub keeps_commits: bool,
     /// How long it has, in milliseconds; `None` for no limit.
     pub time_ms: Option<u64>,
     /// How many tokens it has; `None` for no limit.
@@ -110,6 +112,9 @@ pub fn describe(run: &Circumstances<'_>) -> String {
         (true, _) => {
             "- Your workspace cannot be written to. Your answer is what counts.".to_owned()
         }
+        (false, Some(branch)) if run.keeps_commits => format!(
+            "- Your commits, and then your other changes to the workspace, are put on the branch `{branch}` when you end. Do not push or switch branches yourself."
+        ),
         (false, Some(branch)) => format!(
             "- Your changes to the workspace are committed to the branch `{branch}` when you end. Do not commit, push or switch branches yourself."
         ),

@@ -141,6 +141,7 @@ mod tests {
                 state,
                 was_skipped,
                 commit: None,
+                start: None,
             };
             let known = LoopState {
                 last_run: Some(last_run),

@@ -115,6 +115,9 @@ pub struct Definition {
     /// What the checks are held to.
     #[serde(default, skip_serializing_if = "CheckPolicy::is_plain")]
     pub checks: CheckPolicy,
+    /// Whether the branch gets the commits that the agent made by itself, before one of what is left.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_commits: bool,
     /// What becomes of the files that a run changes.
     pub workspace: WorkspaceMode,
     /// What the agent is told, with places for its inputs.

@@ -291,6 +291,7 @@ fn ended(kernel: &mut KernelState, id: KernelTaskId, report: &AttemptReport, at_
             state: task.state,
             was_skipped,
             commit: report.work.commit.clone(),
+            start: report.work.start.clone(),
         });
         if has_worked(&task, &report.end) {
             state.worked_at_ms = Some(at_ms);

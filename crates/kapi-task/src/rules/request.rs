@@ -66,6 +66,9 @@ pub struct KernelRequest {
     /// What the checks are held to.
     #[serde(default, skip_serializing_if = "CheckPolicy::is_plain")]
     pub checks: CheckPolicy,
+    /// Whether the branch gets the commits that the agent made by itself, before one of what is left.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_commits: bool,
     /// The commit it begins at, where the queue is shared by several machines; without it what
     /// is checked out where it is worked on.
     #[serde(default, skip_serializing_if = "Option::is_none")]

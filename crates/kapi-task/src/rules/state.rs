@@ -145,6 +145,9 @@ pub struct LastRun {
     /// The commit it worked on or made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// The commit that its changes begin at, where it made any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
 }
 
 /// A time when a loop did not run.

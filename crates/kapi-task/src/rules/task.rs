@@ -260,6 +260,9 @@ pub struct AttemptChanges {
     /// The commit that has its changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// The commit that its changes begin at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
     /// How many files it changed.
     #[serde(default)]
     pub n_files: u64,
@@ -272,6 +275,14 @@ pub struct AttemptChanges {
 }
 
 impl AttemptChanges {
+    /// Returns the revision that its changes begin at, where it has any in a commit.
+    #[must_use]
+    pub fn began_at(&self) -> Option<String> {
+        let (_, commit) = (self.branch.as_ref()?, self.commit.as_ref()?);
+        // What was recorded before says no start, and is one commit.
+        Some(self.start.clone().unwrap_or_else(|| format!("{commit}^")))
+    }
+
     /// Says where it is, for an attempt that did not come to a good end; nothing where it changed
     /// nothing.
     #[must_use]

@@ -277,6 +277,7 @@ fn submit(number: u64) -> KernelCommand {
         verify: vec!["true".to_owned(); usize::from(number.is_multiple_of(2))],
         protect: Vec::new(),
         checks: CheckPolicy::default(),
+        keep_commits: false,
         base: None,
         origin: TaskOrigin::Person {
             user: "user".to_owned(),

@@ -90,6 +90,7 @@ pub(crate) fn request(number: u64) -> KernelRequest {
         verify: Vec::new(),
         protect: Vec::new(),
         checks: CheckPolicy::default(),
+        keep_commits: false,
         base: None,
         origin: TaskOrigin::Person {
             user: "user".to_owned(),

@@ -78,6 +78,7 @@ pub(crate) struct Ask {
     pub(crate) budget: TaskBudget,
     pub(crate) verify: Vec<String>,
     pub(crate) retry: Retry,
+    pub(crate) keep_commits: bool,
 }
 
 /// Returns a task of a shell agent.
@@ -90,6 +91,7 @@ pub(crate) fn shell(line: &str) -> Ask {
         budget: TaskBudget::default(),
         verify: Vec::new(),
         retry: Retry::default(),
+        keep_commits: false,
     }
 }
 
@@ -310,6 +312,7 @@ impl Machine {
             verify: ask.verify.clone(),
             protect: Vec::new(),
             checks: CheckPolicy::default(),
+            keep_commits: ask.keep_commits,
             base: None,
             origin: person(),
             depth: 0,

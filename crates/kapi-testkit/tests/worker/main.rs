@@ -197,6 +197,7 @@ fn request(plan: &Plan, number: u64) -> KernelRequest {
         verify: Vec::new(),
         protect: Vec::new(),
         checks: CheckPolicy::default(),
+        keep_commits: false,
         base: None,
         origin: TaskOrigin::Person {
             user: plan.name.clone(),

@@ -128,6 +128,9 @@ pub struct RequestView {
     /// What the checks are held to, where that is not the usual.
     #[serde(skip_serializing_if = "CheckPolicy::is_plain")]
     pub checks: CheckPolicy,
+    /// Whether the agent's own commits are kept.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub keep_commits: bool,
     /// Whose lessons it is told, besides the agent's.
     pub domain: Option<String>,
     /// How many tasks it stands below another.
@@ -291,6 +294,7 @@ fn request(task: &KernelTask) -> RequestView {
         verify: request.verify.clone(),
         protect: request.protect.clone(),
         checks: request.checks,
+        keep_commits: request.keep_commits,
         domain: request.domain.clone(),
         depth: request.depth,
         retry_of: request.retry_of.map(|task| task.to_string()),

@@ -131,6 +131,10 @@ fn report(goal: &Goal) -> AttemptReport {
     let mut report = AttemptReport::of(end(goal, reason.as_deref()));
     report.output = reason.unwrap_or_default();
     report.work.commit.clone_from(&goal.result);
+    report.work.start = goal
+        .result
+        .as_ref()
+        .map(|_| goal.contract.base.commit.clone());
     report.work.branch = goal.result.as_ref().map(|_| goal.contract.branch.clone());
     report
 }

@@ -60,6 +60,7 @@ pub(super) fn request(prompt: &str) -> KernelRequest {
         verify: Vec::new(),
         protect: Vec::new(),
         checks: CheckPolicy::default(),
+        keep_commits: false,
         base: None,
         origin: TaskOrigin::Person {
             user: USER.to_owned(),

@@ -4,6 +4,7 @@
 
 use kapi_core::task_id::KernelTaskId;
 use kapi_goal::perform::survey::RepositorySurvey;
+use kapi_task::rules::task::AttemptChanges;
 use serde_json::json;
 
 use crate::commands::diff::commits::CommitPatch;
@@ -31,10 +32,11 @@ pub(super) fn diff(context: &Context, id: KernelTaskId, stat: bool) -> Result<Ex
         let (base, patch) = match commit {
             None => (None, CommitPatch::default()),
             Some(commit) => {
-                // What a task made is one commit, and its parent is what it began at.
+                let began_at = work.and_then(AttemptChanges::began_at);
+                let began_at = began_at.unwrap_or_else(|| commit.to_owned());
                 let grants = context.grants(kernel.config);
                 let base = RepositorySurvey::of(&grants, root)
-                    .and_then(|survey| survey.base(&format!("{commit}^")))
+                    .and_then(|survey| survey.base(&began_at))
                     .map_err(|failure| Error::world(&failure))?
                     .commit;
                 let patch = CommitPatch::between(context, root, &base, commit)?;

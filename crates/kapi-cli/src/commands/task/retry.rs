@@ -130,6 +130,7 @@ fn again<'p>(task: &KernelTask, profile: &'p AgentProfile) -> TaskAsk<'p> {
         verify: request.verify,
         protect: request.protect,
         checks: request.checks,
+        keep_commits: request.keep_commits,
         base: None,
         origin: request.origin,
         depth: request.depth,

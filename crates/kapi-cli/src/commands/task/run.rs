@@ -82,6 +82,9 @@ pub(crate) struct Args {
     protect: Vec<String>,
     #[command(flatten)]
     checks: CheckFlags,
+    /// Keep the agent's own commits and messages, instead of one commit of its work
+    #[arg(help_heading = None::<&str>, long)]
+    keep_commits: bool,
     /// Branch, tag or commit to start from [default: the checked-out commit]
     #[arg(help_heading = None::<&str>, long, value_name = "REVISION")]
     base: Option<String>,
@@ -203,6 +206,7 @@ fn ask<'p>(
         verify: here.commands(&args.verify),
         protect: here.patterns(&args.protect),
         checks: args.checks.policy(),
+        keep_commits: args.keep_commits,
         base: None,
         origin,
         depth: 0,

@@ -80,6 +80,7 @@ pub(super) fn request(key: &str) -> KernelRequest {
         verify: Vec::new(),
         protect: Vec::new(),
         checks: CheckPolicy::default(),
+        keep_commits: false,
         base: None,
         origin: TaskOrigin::Person {
             user: "user".to_owned(),

@@ -164,8 +164,9 @@ impl LoopExecution<'_> {
     fn verify(&mut self) -> Result<EvalFinding, End> {
         let prover = TaskProver::open(self.performer, self.attempt());
         let proved = prover.and_then(|prover| {
-            let baseline = prover.baseline_of(self.left())?;
-            prover.prove(self.left(), baseline.as_ref())
+            let left = AttemptWork::of(&self.report.work);
+            let baseline = prover.baseline_of(&left)?;
+            prover.prove(&left, baseline.as_ref())
         });
         match proved {
             Ok(proof) => {
@@ -177,13 +178,6 @@ impl LoopExecution<'_> {
                 Err(self.with_left(End::Failed(failure)))
             }
             Err(end) => Ok(EvalFinding::new(false, super::end_words(&end))),
-        }
-    }
-
-    fn left(&self) -> AttemptWork<'_> {
-        AttemptWork {
-            branch: self.report.work.branch.as_deref(),
-            commit: self.report.work.commit.as_deref(),
         }
     }
 
@@ -206,7 +200,8 @@ impl LoopExecution<'_> {
         let bounded = self.allowance.bounded(timeout_ms);
         let timeout_ms = bounded.map_err(|end| self.with_left(end))?;
         let prover = TaskProver::open(self.performer, self.attempt());
-        let ended = prover.and_then(|prover| prover.run_once(self.left(), command, timeout_ms));
+        let left = AttemptWork::of(&self.report.work);
+        let ended = prover.and_then(|prover| prover.run_once(&left, command, timeout_ms));
         match ended {
             Ok(ended) => Ok(Ok(ended)),
             Err(End::Cancelled) => Err(End::Cancelled),

@@ -104,7 +104,7 @@ impl LoopExecution<'_> {
     /// made the commit.
     fn touched(&self) -> Vec<String> {
         let work = &self.report.work;
-        let (Some(_), Some(commit)) = (&work.branch, &work.commit) else {
+        let (Some(began_at), Some(commit)) = (work.began_at(), &work.commit) else {
             return Vec::new();
         };
         let root = self.performer.project.layout.root();
@@ -112,7 +112,7 @@ impl LoopExecution<'_> {
             let repo =
                 RepositorySession::open(&self.performer.grants, root, self.handle.cancel()).ok()?;
             let repository = &repo.repository;
-            let base = repository.resolve_commit(&format!("{commit}^")).ok()?;
+            let base = repository.resolve_commit(&began_at).ok()?;
             let commit = repository_session::commit_id(commit).ok()?;
             let all = ["**".to_owned()];
             repository.protected_changes(&base, &commit, &all).ok()

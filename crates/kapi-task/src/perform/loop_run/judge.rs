@@ -215,12 +215,9 @@ impl LoopExecution<'_> {
                 .to_owned(),
             hint: None,
         })?;
-        let base = if self.report.work.branch.is_some() {
-            let base = repo.repository.resolve_commit(&format!("{commit}^"));
-            Some(base.map_err(|error| failure::plain(&error))?)
-        } else {
-            None
-        };
+        let base = self.report.work.began_at();
+        let base = base.map(|at| repo.repository.resolve_commit(&at));
+        let base = base.transpose().map_err(|error| failure::plain(&error))?;
         Ok(JudgedChange {
             repo,
             base,

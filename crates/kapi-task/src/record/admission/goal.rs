@@ -124,6 +124,7 @@ fn goal_request(ask: GoalAsk<'_>, location: Option<String>) -> Result<KernelRequ
         verify: contract.verify.clone(),
         protect: contract.protect.clone(),
         checks: contract.checks,
+        keep_commits: contract.working.keep_commits,
         base: None,
         origin: TaskOrigin::Person {
             user: ask.user.to_owned(),

@@ -83,6 +83,7 @@ fn an_agent_knows_its_limits_its_place_and_its_checks() {
         network: "the hosts that the user allowed",
         is_read_only: false,
         branch: Some("kapi/loop"),
+        keeps_commits: false,
         time_ms: Some(125_000),
         tokens: Some(50_000),
         usd_micros: Some(500_000),
@@ -99,11 +100,20 @@ fn an_agent_knows_its_limits_its_place_and_its_checks() {
 - When you end, Kapi checks your work by itself:
   - the command `cargo test`";
     assert_eq!(describe(&run), expected);
+    let keeps = Circumstances {
+        keeps_commits: true,
+        ..run
+    };
+    let told = describe(&keeps);
+    assert!(!told.contains("Do not commit"), "{told}");
+    let branch = "- Your commits, and then your other changes to the workspace, are put on the branch `kapi/loop` when you end.";
+    assert!(told.contains(branch), "{told}");
     let bare = Circumstances {
         level: "none",
         network: "everything",
         is_read_only: true,
         branch: None,
+        keeps_commits: false,
         time_ms: None,
         tokens: None,
         usd_micros: None,

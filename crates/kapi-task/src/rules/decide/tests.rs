@@ -210,6 +210,7 @@ pub(super) fn request(origin: TaskOrigin) -> KernelRequest {
         verify: Vec::new(),
         protect: Vec::new(),
         checks: CheckPolicy::default(),
+        keep_commits: false,
         base: None,
         origin,
         depth: 0,
@@ -251,6 +252,7 @@ pub(super) fn definition(name: &str) -> Definition {
         verify: Vec::new(),
         protect: Vec::new(),
         checks: CheckPolicy::default(),
+        keep_commits: false,
         workspace: WorkspaceMode::ReadOnly,
         body: "Look.".to_owned(),
         source: DefinitionSource {

@@ -40,6 +40,7 @@ fn smallest() -> Definition {
         verify: Vec::new(),
         protect: Vec::new(),
         checks: CheckPolicy::default(),
+        keep_commits: false,
         workspace: WorkspaceMode::Branch,
         body: "Do it.".to_owned(),
         source: DefinitionSource {
@@ -132,6 +133,7 @@ fn fullest() -> Definition {
         verify: vec!["true".to_owned()],
         protect: Vec::new(),
         checks: CheckPolicy::default(),
+        keep_commits: true,
         workspace: WorkspaceMode::ReadOnly,
         ..smallest()
     }
@@ -154,7 +156,7 @@ fn everything_that_can_be_said_has_its_place_in_the_line() {
             r#""better":"lower","bound":{"is":"no_worse_than_last","tolerance":500000}}}],"#,
             r#""inputs":{"n":1},"budget":{"tokens":5,"usd_micros":500000},"#,
             r#""retrigger":{"loop":"b","on":"any","depth_max":3},"learn":"on_failure","#,
-            r#""priority":"normal","verify":["true"],"workspace":"read_only","body":"Do it.","#,
+            r#""priority":"normal","verify":["true"],"keep_commits":true,"workspace":"read_only","body":"Do it.","#,
             r#""source":{"file":".pi/loops/a.md","sha256":"00"}}"#
         ),
     );

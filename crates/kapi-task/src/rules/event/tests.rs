@@ -36,6 +36,7 @@ fn request() -> KernelRequest {
         verify: Vec::new(),
         protect: Vec::new(),
         checks: CheckPolicy::default(),
+        keep_commits: false,
         base: None,
         origin: TaskOrigin::Person {
             user: "user".to_owned(),
@@ -141,6 +142,7 @@ fn a_request_says_everything_that_was_asked() {
         verify: vec!["make test".to_owned()],
         protect: Vec::new(),
         checks: CheckPolicy::default(),
+        keep_commits: true,
         base: None,
         origin: TaskOrigin::Agent {
             run: "r1".to_owned(),
@@ -155,7 +157,7 @@ fn a_request_says_everything_that_was_asked() {
             task: task(),
             request: Box::new(full),
         },
-        r#"{"type":"submitted","data":{"task":"task_17","request":{"description":"Count the tests","prompt":"Count them.","agent":"sisyphus","backend":"pi","model":"small","timeout_ms":300000,"budget":{"tokens":1000,"usd_micros":2,"time_ms":3},"domain":"tests","priority":"high","key":{"text":"count","ttl_ms":600000},"retry":{"times":2,"backoff_ms":1000,"backoff_ms_max":60000},"verify":["make test"],"origin":{"by":"agent","run":"r1","task":"task_3"},"depth":1,"retry_of":"task_2"}}}"#,
+        r#"{"type":"submitted","data":{"task":"task_17","request":{"description":"Count the tests","prompt":"Count them.","agent":"sisyphus","backend":"pi","model":"small","timeout_ms":300000,"budget":{"tokens":1000,"usd_micros":2,"time_ms":3},"domain":"tests","priority":"high","key":{"text":"count","ttl_ms":600000},"retry":{"times":2,"backoff_ms":1000,"backoff_ms_max":60000},"verify":["make test"],"keep_commits":true,"origin":{"by":"agent","run":"r1","task":"task_3"},"depth":1,"retry_of":"task_2"}}}"#,
     );
 }
 
