@@ -115,8 +115,8 @@ impl Performer<'_> {
     /// happens. Ends soon after the cancel of the hands is raised.
     #[must_use]
     pub fn perform(&self, task: &KernelTask, handle: &LeaseHandle<'_>) -> AttemptReport {
-        if task.is_given_up() {
-            return self.give_up(task, handle);
+        if task.is_only_settled() {
+            return self.settle(task, handle);
         }
         if let Some(wanted) = task.goal_drive() {
             return (self.drive_goal)(self, task, wanted, handle);
@@ -162,11 +162,14 @@ impl Performer<'_> {
         }
     }
 
-    /// Ends a task that took too many workers with it: nothing of it runs again, and what they used and
-    /// left is settled.
-    fn give_up(&self, task: &KernelTask, handle: &LeaseHandle<'_>) -> AttemptReport {
-        let message = format!("its worker died {} times", task.losses);
-        let end = ending::failed(FailureKind::Lost, message);
+    /// Ends a task of which nothing runs again: what the workers used and left that were lost is settled.
+    fn settle(&self, task: &KernelTask, handle: &LeaseHandle<'_>) -> AttemptReport {
+        let end = if task.cancelling.is_some() {
+            End::Cancelled
+        } else {
+            let message = format!("its worker died {} times", task.losses);
+            ending::failed(FailureKind::Lost, message)
+        };
         let mut report = allowance::within(task, handle, |allowance| {
             let attempt = TaskAttempt {
                 task,
@@ -176,7 +179,7 @@ impl Performer<'_> {
             settle::settle(self, attempt);
             AttemptReport::of(end)
         });
-        if let Some(text) = leavings::after(self, task, handle) {
+        if let Some(text) = leavings::before(self, task, handle) {
             leavings::tell(&mut report, &text);
         }
         report
@@ -191,6 +194,10 @@ impl Performer<'_> {
         task: &KernelTask,
         handle: &LeaseHandle<'_>,
     ) -> AttemptReport {
+        // What runs nothing takes no place, and is not called off.
+        if task.is_only_settled() {
+            return self.perform(task, handle);
+        }
         match capacity.occupy(handle.cancel()) {
             Ok(Some(_location)) => self.perform(task, handle),
             Ok(None) => AttemptReport::of(End::Cancelled),

@@ -111,6 +111,28 @@ pub(crate) fn attend(
     })
 }
 
+/// Ends a task that nobody wants any more and nobody has: what its attempts used and left is settled here.
+/// Returns the task as it stands then.
+pub(crate) fn settle(
+    kernel: &ProjectKernel<'_>,
+    task: KernelTask,
+    is_over: &dyn Fn() -> bool,
+) -> Result<Box<KernelTask>, Error> {
+    if task.state != KernelTaskState::Pending || !task.is_only_settled() {
+        return Ok(Box::new(task));
+    }
+    let performer = kernel.performer(&|_, _| {})?;
+    let foreground = Foreground {
+        kernel,
+        is_over,
+        perform: &|task, handle| performer.perform(task, handle),
+        has_capacity: &|| true,
+    };
+    match attend(&foreground, task.id, &mut |_| {})? {
+        FinalTaskState::Ended(task) | FinalTaskState::Open(task) => Ok(task),
+    }
+}
+
 struct TaskVerifier<'scope, 'env, 'a> {
     foreground: &'a Foreground<'a>,
     id: KernelTaskId,

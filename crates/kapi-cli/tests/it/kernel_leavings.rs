@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::environment::{Environment, await_some, write};
@@ -109,6 +110,51 @@ fn what_a_killed_attempt_had_changed_is_under_one_ref_and_nothing_else_is_left()
         "{output}"
     );
     env.git(&line.split(' ').skip(1).collect::<Vec<&str>>());
+}
+
+#[test]
+fn a_task_that_is_cancelled_after_its_worker_was_killed_leaves_nothing() {
+    let env = Environment::new();
+    dirty(&env);
+    let args = ["task", "run", "make it right", "--json", "--agent", HALF];
+    kill_when_begun(&env, env.start(&args), 1);
+    let cancelled = env.json(&["cancel", "task_1", "--yes"]);
+    assert_eq!(cancelled["state"], "cancelled", "{cancelled:#}");
+    assert_eq!(leavings(&env), Vec::<PathBuf>::new());
+    assert_eq!(branches(&env), Vec::<String>::new());
+    assert_eq!(env.git(&["worktree", "list"]).lines().count(), 1);
+    let refs = kapi_refs(&env);
+    let [rescue] = refs.as_slice() else {
+        panic!("{refs:?}");
+    };
+    assert_eq!(env.show(rescue, "answer.txt"), "half");
+    let output = cancelled["output"].as_str().unwrap();
+    assert!(output.contains(rescue), "{cancelled:#}");
+    let once = env.kapi(&["up", "--once"]);
+    assert_eq!(once.code, 0, "{once:?}");
+    assert_eq!(env.json(&["show", "task_1"])["attempts"], 2);
+    assert_eq!(env.json(&["task", "list"])["tasks"], serde_json::json!([]));
+}
+
+#[test]
+fn a_task_that_is_cancelled_after_an_interrupt_says_where_its_work_is() {
+    let env = Environment::new();
+    let args = ["task", "run", "make it right", "--json", "--agent", HALF];
+    let first = env.start(&args);
+    await_begun(&env, 1);
+    first.signal(Signal::INT);
+    assert_eq!(first.finish().code, 130);
+    let cancelled = env.json(&["cancel", "task_1", "--yes"]);
+    assert_eq!(cancelled["state"], "cancelled", "{cancelled:#}");
+    let refs = kapi_refs(&env);
+    let [rescue] = refs.as_slice() else {
+        panic!("{refs:?}");
+    };
+    assert_eq!(env.show(rescue, "answer.txt"), "half");
+    let output = cancelled["output"].as_str().unwrap();
+    assert!(output.contains(rescue), "{cancelled:#}");
+    assert_eq!(branches(&env), Vec::<String>::new());
+    assert_eq!(leavings(&env), Vec::<PathBuf>::new());
 }
 
 #[test]

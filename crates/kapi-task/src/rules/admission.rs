@@ -123,6 +123,10 @@ impl<'a> TakenSlots<'a> {
 
     /// Returns what keeps a pending task.
     fn keeps(&self, task: &KernelTask, capacity: &Capacity, now_ms: i64) -> Option<Waits> {
+        // Nothing of it runs.
+        if task.is_only_settled() {
+            return None;
+        }
         // The clock may have been set back since it was asked for: that time has come.
         if task.not_before_ms > now_ms.max(task.submitted_at_ms) {
             let at_ms = task.not_before_ms;

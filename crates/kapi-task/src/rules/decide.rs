@@ -172,15 +172,18 @@ fn cancel(
         }
     }
     match task.state {
-        KernelTaskState::Pending => Ok(done(vec![KernelEvent::Ended {
+        KernelTaskState::Pending if !task.is_unsettled() => Ok(done(vec![KernelEvent::Ended {
             task: id,
             report: Box::new(AttemptReport::of(End::Cancelled)),
         }])),
-        // Whoever has it ends it: its process must be gone before the task is.
-        KernelTaskState::Leased | KernelTaskState::Running if task.cancelling.is_some() => {
+        // Whoever has it ends it: its process must be gone before the task is. What attempts used and left
+        // of one that nobody has is settled by the next worker.
+        KernelTaskState::Pending | KernelTaskState::Leased | KernelTaskState::Running
+            if task.cancelling.is_some() =>
+        {
             Ok(done(Vec::new()))
         }
-        KernelTaskState::Leased | KernelTaskState::Running => {
+        KernelTaskState::Pending | KernelTaskState::Leased | KernelTaskState::Running => {
             Ok(done(vec![KernelEvent::CancelAsked {
                 task: id,
                 why: why.to_owned(),

@@ -68,7 +68,7 @@ pub struct KernelTask {
     /// What all attempts used so far.
     #[serde(default)]
     pub usage: Usage,
-    /// Why somebody does not want it any more, while a worker still has it.
+    /// Why somebody does not want it any more, while a worker still has it, or has to settle it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelling: Option<String>,
     /// Why the attempt before did not come to an end.
@@ -86,10 +86,18 @@ pub struct KernelTask {
 pub const LOSSES_MAX: u32 = 10;
 
 impl KernelTask {
-    /// Tells whether it took too many workers with it: the next one only settles what they used and left.
+    /// Tells whether nothing of it runs again and the next worker only settles what attempts used and left:
+    /// it took too many workers with it, or nobody wants it any more.
     #[must_use]
-    pub const fn is_given_up(&self) -> bool {
-        self.losses > LOSSES_MAX
+    pub const fn is_only_settled(&self) -> bool {
+        self.losses > LOSSES_MAX || (self.cancelling.is_some() && self.is_unsettled())
+    }
+
+    /// Tells whether an attempt was begun, which may have used what it has not told, or left something.
+    /// What drives a goal keeps no account and leaves nothing of its own.
+    #[must_use]
+    pub const fn is_unsettled(&self) -> bool {
+        self.attempts > 0 && self.request.goal.is_none()
     }
 
     /// Returns the loop's run that it is.

@@ -23,6 +23,7 @@ use kapi_task::rules::evolve::evolve;
 use kapi_task::rules::request::{KernelRequest, RequestKey, TaskOrigin};
 use kapi_task::rules::state::KernelState;
 use kapi_task::rules::task::{AttemptReport, End, KernelTask, LoopPhase, PhaseStatus};
+use kapi_task::rules::task_state::KernelTaskState;
 use kapi_task::rules::task_terms::{Priority, Retry, TaskBudget};
 
 use crate::crash::{CrashScenario, notify};
@@ -36,6 +37,8 @@ const TASKS: u64 = 12;
 const PROMPT_BYTES: usize = 9_000;
 /// One task in this many is cancelled before it is worked on.
 const CANCELLED_ONE_IN: u64 = 4;
+/// The task that is cancelled while a worker has it that is lost then.
+const CANCELLED_AND_LOST: u64 = 6;
 
 /// What was acknowledged.
 #[derive(Debug, Default)]
@@ -44,6 +47,8 @@ struct Acknowledgement {
     submitted: BTreeMap<u64, KernelTaskId>,
     completed: BTreeSet<KernelTaskId>,
     cancelled: BTreeSet<KernelTaskId>,
+    /// Tasks that nobody wants any more, ended or not.
+    unwanted: BTreeSet<KernelTaskId>,
     /// Tasks whose agent has ended.
     executed: BTreeSet<KernelTaskId>,
     /// A task whose agent was run again after that.
@@ -98,6 +103,8 @@ impl KernelScenario {
             self.said.submitted.insert(number, task);
             if number.is_multiple_of(CANCELLED_ONE_IN) {
                 self.cancel(&mut queue, task)?;
+            } else if number == CANCELLED_AND_LOST {
+                self.cancel_and_lose(&mut queue, &own.holder, task)?;
             } else if number % 2 == 1 {
                 // Some wait meanwhile, so that the fold that is written holds them.
                 self.work(&mut queue, &own.holder)?;
@@ -109,19 +116,38 @@ impl KernelScenario {
     fn cancel(&mut self, queue: &mut Queue<'_>, task: KernelTaskId) -> Result<(), KernelError> {
         let why = "not wanted".to_owned();
         match queue.submit(&person(), &KernelCommand::Cancel { task, why }) {
-            Ok(_) => drop(self.said.cancelled.insert(task)),
+            Ok(_) => drop(self.said.unwanted.insert(task)),
             // One that has ended cannot be cancelled; nothing else can refuse it.
-            Err(KernelError::Denied(_)) => {}
+            Err(KernelError::Denied(_)) => return Ok(()),
             Err(error) => return Err(error),
         }
+        if queue.find(task)?.is_some_and(|task| task.state.is_ended()) {
+            self.said.cancelled.insert(task);
+        }
+        Ok(())
+    }
+
+    /// Has a worker begin a task that is cancelled, and then lost.
+    fn cancel_and_lose(
+        &mut self,
+        queue: &mut Queue<'_>,
+        holder: &Holder,
+        task: KernelTaskId,
+    ) -> Result<(), KernelError> {
+        let claimed = queue.submit(&Actor::Engine, &claim(holder, Some(task)))?;
+        if let KernelReply::Claimed(task, fence) = claimed {
+            let hold = Hold { task, fence };
+            queue.submit(&Actor::Engine, &KernelCommand::Begin(hold))?;
+        }
+        self.cancel(queue, task)?;
+        let gone = BTreeSet::from([holder.clone()]);
+        queue.submit(&Actor::Engine, &KernelCommand::Expire { gone })?;
         Ok(())
     }
 
     /// Works until nothing is left.
     fn work(&mut self, queue: &mut Queue<'_>, holder: &Holder) -> Result<(), KernelError> {
-        while let Some(task) = work(queue, holder, &mut self.said)? {
-            self.said.completed.insert(task);
-        }
+        while work(queue, holder, &mut self.said)? {}
         Ok(())
     }
 
@@ -181,6 +207,15 @@ impl CrashScenario for KernelScenario {
                 return Err(lost(&format!("{task} had ended and has not")));
             }
         }
+        for task in &self.said.unwanted {
+            let found = find(*task)?;
+            let is_known = |task: &KernelTask| {
+                task.cancelling.is_some() || task.state == KernelTaskState::Cancelled
+            };
+            if !found.as_ref().is_some_and(is_known) {
+                return Err(lost(&format!("{task} was cancelled and may run: {found:?}")));
+            }
+        }
         let (folded, ended) = self.fold()?;
         for task in &ended {
             if !find(*task)?.is_some_and(|found| found.state.is_ended()) {
@@ -216,13 +251,8 @@ impl CrashScenario for KernelScenario {
     }
 }
 
-/// Claims, begins, holds and finishes one task, from the phase it is in; `None` when there is none.
-fn work(
-    queue: &mut Queue<'_>,
-    holder: &Holder,
-    said: &mut Acknowledgement,
-) -> Result<Option<KernelTaskId>, KernelError> {
-    let claim = KernelCommand::Claim {
+fn claim(holder: &Holder, only: Option<KernelTaskId>) -> KernelCommand {
+    KernelCommand::Claim {
         holder: holder.clone(),
         ttl_ms: 60_000,
         capacity: Capacity {
@@ -230,14 +260,30 @@ fn work(
             per_agent: BTreeMap::new(),
             usd_micros_per_day: None,
         },
-        only: None,
+        only,
         reach: None,
-    };
-    let KernelReply::Claimed(task, fence) = queue.submit(&Actor::Engine, &claim)? else {
-        return Ok(None);
+    }
+}
+
+/// Claims, begins, holds and finishes one task, from the phase it is in; tells whether there is one.
+fn work(
+    queue: &mut Queue<'_>,
+    holder: &Holder,
+    said: &mut Acknowledgement,
+) -> Result<bool, KernelError> {
+    let claimed = queue.submit(&Actor::Engine, &claim(holder, None))?;
+    let KernelReply::Claimed(task, fence) = claimed else {
+        return Ok(false);
     };
     let hold = Hold { task, fence };
     queue.submit(&Actor::Engine, &KernelCommand::Begin(hold))?;
+    let known = queue.kernel().task(task);
+    if known.is_some_and(KernelTask::is_only_settled) {
+        let report = Box::new(AttemptReport::of(End::Cancelled));
+        queue.submit(&Actor::Engine, &KernelCommand::Finish { hold, report })?;
+        said.cancelled.insert(task);
+        return Ok(true);
+    }
     while let Some(phase) = queue.kernel().task(task).and_then(KernelTask::phase) {
         if phase == LoopPhase::Execute && said.executed.contains(&task) {
             said.repeated = Some(task);
@@ -255,7 +301,8 @@ fn work(
     }
     let report = Box::new(AttemptReport::of(End::Completed));
     queue.submit(&Actor::Engine, &KernelCommand::Finish { hold, report })?;
-    Ok(Some(task))
+    said.completed.insert(task);
+    Ok(true)
 }
 
 fn submit(number: u64) -> KernelCommand {

@@ -11,13 +11,14 @@ use kapi_run::spending::turn::{BookedTurn, TurnKey};
 use kapi_spend::rules::account::ModelRole;
 use kapi_spend::rules::caps::Caps;
 use kapi_sys::cancel::Cancel;
+use kapi_task::record::queue::Queue;
 use kapi_task::rules::command::{Hold, KernelCommand};
 use kapi_task::rules::decide::KernelReply;
 use kapi_task::rules::task::{End, FailureKind, KernelTask};
 use kapi_task::rules::task_state::KernelTaskState;
 use kapi_task::rules::task_terms::TaskBudget;
 
-use crate::machine::{Ask, Machine, failure, shell};
+use crate::machine::{Ask, Machine, failure, human, shell};
 
 /// A script agent that spends a quarter of a dollar and does its work.
 const QUARTER: &str = "
@@ -69,59 +70,81 @@ fn what_a_task_used_stands_in_the_ledger_of_the_machine() {
     );
 }
 
-/// Has workers lost one after the other, each of which used 50 tokens and had told of 20; then one works.
-fn after_losses(machine: &Machine, losses: u64) -> KernelTask {
+/// Begins a task as a worker that is gone the moment somebody looks, used 50 tokens and told of 20.
+fn lose(machine: &Machine, queue: &mut Queue<'_>) {
     let used = |input_tokens, usd_micros| Usage {
         input_tokens,
         output_tokens: 0,
         usd_micros: Some(usd_micros),
         ..Usage::ZERO
     };
+    let claim = KernelCommand::Claim {
+        holder: queue.enlist().unwrap().holder,
+        ttl_ms: 0,
+        capacity: machine.terms.capacity(),
+        only: None,
+        reach: None,
+    };
+    let claimed = queue.submit(&Actor::Engine, &claim).unwrap();
+    let KernelReply::Claimed(task, fence) = claimed else {
+        panic!("it was not claimed: {claimed:?}");
+    };
+    let hold = Hold { task, fence };
+    for command in [
+        KernelCommand::Begin(hold),
+        KernelCommand::Beat {
+            hold,
+            ttl_ms: 0,
+            usage: used(20, 200_000),
+        },
+    ] {
+        queue.submit(&Actor::Engine, &command).unwrap();
+    }
+    // The books know what was used after that, too.
+    let key = TurnKey {
+        goal: task.to_string(),
+        effect: format!("attempt-{fence}"),
+    };
+    let kind = AgentKind::parse(&machine.script(QUARTER)).unwrap();
+    let turn = BookedTurn::of_agent(key, &kind, ModelRole::Executor, &machine.grants());
+    let watch = EffectWatch {
+        cancel: &Cancel::new(),
+        notice: &|_| {},
+        room: &unlimited,
+    };
+    let booked = machine.spending().booked(&turn, &watch, |_| BookedResult {
+        rest: used(50, 500_000),
+        has_run: true,
+        value: (),
+    });
+    booked.unwrap();
+}
+
+/// Has workers lost one after the other; then one works.
+fn after_losses(machine: &Machine, losses: u64) -> KernelTask {
     machine.work(&|_, _| {}, |queue, admission| {
         let let_in = machine.submit(queue, admission, &ask(machine, QUARTER));
         for _ in 0..losses {
-            let claim = KernelCommand::Claim {
-                holder: queue.enlist().unwrap().holder,
-                // Its worker is gone the moment somebody looks.
-                ttl_ms: 0,
-                capacity: machine.terms.capacity(),
-                only: None,
-                reach: None,
-            };
-            let claimed = queue.submit(&Actor::Engine, &claim).unwrap();
-            let KernelReply::Claimed(task, fence) = claimed else {
-                panic!("it was not claimed: {claimed:?}");
-            };
-            let hold = Hold { task, fence };
-            for command in [
-                KernelCommand::Begin(hold),
-                KernelCommand::Beat {
-                    hold,
-                    ttl_ms: 0,
-                    usage: used(20, 200_000),
-                },
-            ] {
-                queue.submit(&Actor::Engine, &command).unwrap();
-            }
-            // The books know what was used after that, too.
-            let key = TurnKey {
-                goal: task.to_string(),
-                effect: format!("attempt-{fence}"),
-            };
-            let kind = AgentKind::parse(&machine.script(QUARTER)).unwrap();
-            let turn = BookedTurn::of_agent(key, &kind, ModelRole::Executor, &machine.grants());
-            let watch = EffectWatch {
-                cancel: &Cancel::new(),
-                notice: &|_| {},
-                room: &unlimited,
-            };
-            let booked = machine.spending().booked(&turn, &watch, |_| BookedResult {
-                rest: used(50, 500_000),
-                has_run: true,
-                value: (),
-            });
-            booked.unwrap();
+            lose(machine, queue);
         }
+        let_in
+    })
+}
+
+/// Has a worker lost, which somebody sees before the task is cancelled or afterwards; then one works.
+fn after_a_loss_and_a_cancel(machine: &Machine, sees_the_loss: bool) -> KernelTask {
+    machine.work(&|_, _| {}, |queue, admission| {
+        let let_in = machine.submit(queue, admission, &ask(machine, QUARTER));
+        let KernelReply::Submitted(task) = let_in else {
+            panic!("it was not let in: {let_in:?}");
+        };
+        lose(machine, queue);
+        if sees_the_loss {
+            drop(queue.enlist().unwrap());
+        }
+        let why = "not wanted".to_owned();
+        let cancel = KernelCommand::Cancel { task, why };
+        queue.submit(&human(), &cancel).unwrap();
         let_in
     })
 }
@@ -150,6 +173,24 @@ fn a_task_that_took_too_many_workers_with_it_is_settled_and_not_run_again() {
         (11 * 50, 0)
     );
     assert_eq!(task.usage.usd_micros, Some(11 * 500_000));
+}
+
+#[test]
+fn a_task_that_is_cancelled_when_its_worker_is_lost_is_settled_and_not_run_again() {
+    for sees_the_loss in [false, true] {
+        // What runs nothing waits for no cap either.
+        let mut machine = Machine::new();
+        machine.terms.usd_micros_per_day = Some(1);
+        let task = after_a_loss_and_a_cancel(&machine, sees_the_loss);
+        assert_eq!(task.state, KernelTaskState::Cancelled, "{task:#?}");
+        assert_eq!(
+            (task.usage.input_tokens, task.usage.output_tokens),
+            (50, 0),
+            "{task:#?}"
+        );
+        assert_eq!(task.usage.usd_micros, Some(500_000));
+        assert_eq!(machine.git(&["branch", "--list", "kapi/*"]), "");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Not having a task done after all. What it did so far is kept.
 //!
-//! The worker that has it ends it; whoever asked may wait for that.
+//! The worker that has it ends it; whoever asked may wait for that. Where that one is gone, what it used
+//! and left is settled here.
 
 use kapi_core::task_id::KernelTaskId;
 use kapi_task::record::error::KernelError;
@@ -10,8 +11,10 @@ use kapi_task::rules::denied::KernelDenial;
 use crate::commands::cancel::OWNER;
 use crate::commands::task::answer;
 use crate::context::Context;
+use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::kernel::foreground::settle;
 use crate::kernel::{self, failed, no_task};
 use crate::ui::Format;
 
@@ -50,6 +53,9 @@ pub(super) fn cancel(
         // If the worker that has it is gone, nobody else may end it for a while.
         drop(queue.enlist().map_err(|error| failed(&error))?);
         let task = find(&queue)?;
+        drop(queue);
+        let interrupts = interrupts()?;
+        let task = settle(kernel, task, &|| interrupts.is_raised())?;
         match context.ui.format {
             Format::Json => {
                 answer::give(context, &task, None);

@@ -135,10 +135,15 @@ fn facts(task: &KernelTask, waits: Option<&str>) -> Vec<(&'static str, String)> 
         );
         facts.push(("held by", text));
     }
+    let stopping = if task.state.is_ended() {
+        "because"
+    } else {
+        "stopping"
+    };
     facts.extend(
         task.cancelling
             .as_ref()
-            .map(|why| ("stopping", why.clone())),
+            .map(|why| (stopping, why.clone())),
     );
     if task.losses + task.retries > 0 {
         let text = format!(

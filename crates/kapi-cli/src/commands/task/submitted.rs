@@ -20,7 +20,7 @@ use crate::delivering::others::{self, DeliverySite};
 use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::kernel::foreground::{FinalTaskState, Foreground, TaskSnapshot, attend};
+use crate::kernel::foreground::{self, FinalTaskState, Foreground, TaskSnapshot, attend};
 use crate::kernel::{ProjectKernel, failed, no_task};
 use crate::live_view::facts::{Mood, task};
 use crate::live_view::open_view::ViewSource;
@@ -205,6 +205,9 @@ fn leave(
         let mut queue = kernel.queue()?;
         let cancelled = queue.submit(&context.actor, &cancel);
         cancelled.map_err(|error| failed(&error))?;
+        let now = queue.find(id).map_err(|error| failed(&error))?;
+        drop(queue);
+        foreground::settle(kernel, now.ok_or_else(|| no_task(id))?, &|| false)?;
         context.ui.say(&format!("{id} is cancelled."));
     } else {
         context.ui.say(&format!(

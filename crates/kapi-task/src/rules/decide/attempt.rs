@@ -16,7 +16,7 @@ use crate::rules::task::{
 };
 use crate::rules::task_state::KernelTaskState;
 
-/// How often a worker may be lost, too, that settles a task which is given up.
+/// How often a worker may be lost, too, that only settles a task.
 pub(super) const SETTLING_LOSSES_MAX: u32 = 3;
 
 /// Returns the task, if the lease that is named still holds.
@@ -77,7 +77,8 @@ pub(super) fn beat(
 
 pub(super) fn begin(kernel: &KernelState, hold: Hold) -> Result<KernelDecision, KernelDenial> {
     let task = held(kernel, hold)?;
-    if task.state != KernelTaskState::Leased || task.cancelling.is_some() {
+    let is_unwanted = task.cancelling.is_some() && !task.is_only_settled();
+    if task.state != KernelTaskState::Leased || is_unwanted {
         return Err(KernelDenial::WrongState {
             task: hold.task,
             state: task.state,
@@ -200,9 +201,6 @@ pub(super) fn expire(
 }
 
 fn lost(task: &KernelTask, now_ms: i64) -> KernelEvent {
-    if task.cancelling.is_some() {
-        return cancelled(task, Usage::default());
-    }
     let cause = match task.state {
         KernelTaskState::Running => RetryCause::Lost,
         KernelTaskState::Pending
@@ -211,7 +209,12 @@ fn lost(task: &KernelTask, now_ms: i64) -> KernelEvent {
         | KernelTaskState::Failed
         | KernelTaskState::Cancelled => RetryCause::LostBefore,
     };
-    if cause == RetryCause::Lost && task.losses >= LOSSES_MAX + SETTLING_LOSSES_MAX {
+    let is_lost_too_often =
+        cause == RetryCause::Lost && task.losses >= LOSSES_MAX + SETTLING_LOSSES_MAX;
+    if task.cancelling.is_some() && (is_lost_too_often || !task.is_unsettled()) {
+        return cancelled(task, Usage::default());
+    }
+    if is_lost_too_often {
         let failure = AttemptFailure {
             kind: FailureKind::Lost,
             message: format!("its worker died {} times", task.losses + 1),

@@ -4,7 +4,8 @@ use kapi_core::task_id::Fence;
 use kapi_core::usage::Usage;
 
 use super::{
-    Ending, LEASE_MS, TestKernel, agent, by_agent, cancel, failed, give_back, person, plain,
+    Ending, LEASE_MS, TestKernel, agent, by_agent, cancel, failed, give_back, locations, person,
+    plain,
     request, word,
 };
 use crate::rules::command::{Hold, KernelCommand};
@@ -143,7 +144,7 @@ fn a_task_that_takes_its_workers_with_it_fails_in_the_end() {
             (test_kernel.state(task), test_kernel.task(task).losses),
             (KernelTaskState::Pending, losses)
         );
-        let is_given_up = test_kernel.task(task).is_given_up();
+        let is_given_up = test_kernel.task(task).is_only_settled();
         assert_eq!(is_given_up, losses > LOSSES_MAX, "{losses}");
     }
     test_kernel.start("worker 1");
@@ -278,6 +279,13 @@ fn use_adds_up_over_beats_attempts_and_the_report() {
     assert_eq!(test_kernel.task(task).usage, used(23));
 }
 
+/// Has the next worker settle a cancelled task whose worker was lost.
+fn settle(test_kernel: &mut TestKernel) {
+    let hold = test_kernel.start("worker 2");
+    assert!(test_kernel.task(hold.task).is_only_settled());
+    test_kernel.finish(hold, End::Cancelled).unwrap();
+}
+
 #[test]
 fn a_cancelled_task_ends_once_its_worker_is_done_with_it() {
     let endings: [(&str, Ending<'_>); 4] = [
@@ -287,10 +295,14 @@ fn a_cancelled_task_ends_once_its_worker_is_done_with_it() {
         ("given back", &|test_kernel, hold| {
             test_kernel.engine(&give_back(hold)).unwrap();
         }),
-        ("gone", &|test_kernel, _| test_kernel.expire(&["worker 1"])),
+        ("gone", &|test_kernel, _| {
+            test_kernel.expire(&["worker 1"]);
+            settle(test_kernel);
+        }),
         ("run out", &|test_kernel, _| {
             test_kernel.now_ms += 60_000;
             test_kernel.expire(&[]);
+            settle(test_kernel);
         }),
     ];
     for (name, ending) in endings {
@@ -308,6 +320,49 @@ fn a_cancelled_task_ends_once_its_worker_is_done_with_it() {
         assert_eq!(test_kernel.kernel.totals.cancelled, 1, "{name}");
         assert_eq!(test_kernel.claim("worker 2"), None, "{name}");
     }
+}
+
+#[test]
+fn a_cancelled_task_whose_worker_was_lost_waits_for_nothing_but_one_that_settles_it() {
+    // Cancelled while a worker has it, and when it waits for the next.
+    for is_cancelled_first in [true, false] {
+        let mut test_kernel = TestKernel::new();
+        let task = test_kernel.submit(plain());
+        test_kernel.start("worker 1");
+        if is_cancelled_first {
+            test_kernel.ask(&person(), &cancel(task)).unwrap();
+            test_kernel.expire(&["worker 1"]);
+        } else {
+            test_kernel.expire(&["worker 1"]);
+            test_kernel.ask(&person(), &cancel(task)).unwrap();
+        }
+        test_kernel.ask(&person(), &cancel(task)).unwrap();
+        assert_eq!(test_kernel.state(task), KernelTaskState::Pending);
+        test_kernel.capacity = locations(0);
+        // Workers that are lost before they settle it change nothing, those that begin are counted.
+        test_kernel.claim("worker 2").unwrap();
+        test_kernel.expire(&["worker 2"]);
+        for losses in 2..=LOSSES_MAX + SETTLING_LOSSES_MAX {
+            test_kernel.start("worker 2");
+            test_kernel.expire(&["worker 2"]);
+            assert_eq!(test_kernel.task(task).losses, losses);
+            assert_eq!(test_kernel.state(task), KernelTaskState::Pending);
+        }
+        test_kernel.start("worker 2");
+        test_kernel.expire(&["worker 2"]);
+        assert_eq!(test_kernel.state(task), KernelTaskState::Cancelled);
+        assert_eq!(test_kernel.kernel.totals.cancelled, 1);
+    }
+}
+
+#[test]
+fn what_was_cancelled_and_never_launched_ends_with_its_worker() {
+    let mut test_kernel = TestKernel::new();
+    let task = test_kernel.submit(plain());
+    test_kernel.claim("worker 1").unwrap();
+    test_kernel.ask(&person(), &cancel(task)).unwrap();
+    test_kernel.expire(&["worker 1"]);
+    assert_eq!(test_kernel.state(task), KernelTaskState::Cancelled);
 }
 
 #[test]

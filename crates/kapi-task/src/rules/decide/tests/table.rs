@@ -165,7 +165,7 @@ leased            | begun | beat | WrongPhase | WrongState | WrongState | ended 
 leased, unwanted  | WrongState | beat | WrongPhase | WrongState | WrongState | ended | ended | -
 running           | WrongState | beat | WrongPhase | ended | ended | ended | requeued | cancel_asked
 running, unwanted | WrongState | beat | WrongPhase | ended | ended | ended | ended | -
-lost              | Fenced | Fenced | Fenced | Fenced | Fenced | Fenced | Fenced | ended
+lost              | Fenced | Fenced | Fenced | Fenced | Fenced | Fenced | Fenced | cancel_asked
 taken over        | Fenced | Fenced | Fenced | Fenced | Fenced | Fenced | Fenced | cancel_asked
 failed            | Fenced | Fenced | Fenced | Fenced | Fenced | Fenced | Fenced | WrongState
 completed         | Fenced | Fenced | Fenced | Fenced | Fenced | Fenced | Fenced | WrongState
