@@ -273,6 +273,10 @@ impl<'a> ProjectKernel<'a> {
         let id = task.id;
         match travel::bring_home(&grants, root, &self.store, task) {
             Ok(CommitReturn::Nothing | CommitReturn::Branch(_)) => {}
+            Ok(CommitReturn::HeldBack { reference }) => self
+                .context
+                .ui
+                .say(&format!("note: the commit of {id} is at {reference}.")),
             Ok(CommitReturn::Aside { reference }) => self.context.ui.say(&format!(
                 "note: the branch of {id} has other work here, so its commit is at {reference}."
             )),

@@ -45,7 +45,7 @@ pub mod workspace;
 mod check_ignore;
 mod commit_object;
 mod protected;
-mod ref_name;
+pub mod ref_name;
 mod reference;
 mod scratch;
 mod sweep;

@@ -16,6 +16,7 @@ use crate::command::GitError;
 use crate::id::CommitId;
 use crate::owned_dir::{self, DirError, failed};
 use crate::reachable::{ReachableError, ReachableStore};
+use crate::ref_name::shown_name;
 use crate::repository::Repository;
 use crate::repository::index_file::{IndexEntry, IndexFile};
 use crate::scratch::{config_text, copy_info, quoted};
@@ -45,7 +46,7 @@ pub struct PrivateViewPlan<'a> {
 /// The files that a view shows, and the branch they seem to be on.
 #[derive(Debug, Clone)]
 pub struct PrivateFiles<'a> {
-    /// The branch that HEAD is at, without `refs/heads/`.
+    /// The branch that HEAD is at, without `refs/heads/`; one that is held back is shown as any other.
     pub branch: &'a str,
     /// The commit the branch started at.
     pub base: &'a CommitId,
@@ -120,7 +121,7 @@ impl Repository {
         let monitor = monitor.unwrap_or_default();
         let config = [config_text(self), VIEW_CONFIG.to_owned(), monitor, identity].concat();
         owned_dir::write(&dir.join("config"), config.as_bytes())?;
-        let branch = plan.shown.branch;
+        let branch = shown_name(plan.shown.branch);
         owned_dir::write(
             &dir.join("HEAD"),
             format!("ref: refs/heads/{branch}\n").as_bytes(),

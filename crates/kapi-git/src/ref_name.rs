@@ -23,7 +23,29 @@ pub(crate) fn is_plain_name(name: &str) -> bool {
         && name.split('/').all(is_part)
 }
 
-/// Returns the full name of a branch.
-pub(crate) fn branch_ref(name: &str) -> String {
+/// Below which a branch lies that nobody has to see yet: `refs/kapi/held/<whose>/<name>`.
+pub const HELD_REFS: &str = "refs/kapi/held/";
+
+/// Returns the full name of a branch; one that is held back is named by it.
+#[must_use]
+pub fn branch_ref(name: &str) -> String {
+    if is_held(name) {
+        return name.to_owned();
+    }
     format!("refs/heads/{name}")
+}
+
+/// Tells whether a branch is held back: work goes to it as to any other, and `git branch` does not show
+/// it.
+#[must_use]
+pub fn is_held(name: &str) -> bool {
+    name.starts_with(HELD_REFS)
+}
+
+/// Returns what a branch is called to whoever works on it.
+#[must_use]
+pub fn shown_name(name: &str) -> &str {
+    let held = name.strip_prefix(HELD_REFS);
+    let shown = held.and_then(|rest| rest.split_once('/'));
+    shown.map_or(name, |(_, shown)| shown)
 }

@@ -14,7 +14,7 @@ use crate::candidate::CandidateError;
 use crate::command::GitError;
 use crate::id::{CommitId, ObjectIdError, RefPart, TreeId};
 use crate::owned_dir::DirError;
-use crate::ref_name::branch_ref;
+use crate::ref_name::{HELD_REFS, branch_ref};
 use crate::repository::Repository;
 use crate::workspace::{GitWorkspace, WorkspaceError};
 
@@ -61,7 +61,7 @@ pub struct RescuedCommit {
 pub struct WorkLocation {
     /// It is part of what is checked out in the person's repository.
     pub is_in_head: bool,
-    /// The local branches that hold it, without `refs/heads/`.
+    /// The local branches that hold it, without `refs/heads/`, and those that are held back.
     pub branches: Vec<String>,
     /// The remotes' branches that are known to hold it, as `origin/main`.
     pub remote_branches: Vec<String>,
@@ -168,7 +168,7 @@ impl Repository {
         let text = self
             .call("for-each-ref")
             .args([contains.as_str(), "--format=%(refname)", "--"])
-            .args(["refs/heads", "refs/remotes"])
+            .args(["refs/heads", "refs/remotes", HELD_REFS])
             .text()?;
         let mut state = WorkLocation::default();
         for name in text.lines().filter(|name| *name != own) {
@@ -176,6 +176,8 @@ impl Repository {
                 state.branches.push(name.to_owned());
             } else if let Some(name) = name.strip_prefix("refs/remotes/") {
                 state.remote_branches.push(name.to_owned());
+            } else {
+                state.branches.push(name.to_owned());
             }
         }
         // On the branch itself HEAD proves nothing.

@@ -15,7 +15,7 @@ use crate::command::GitError;
 use crate::id::{CommitId, RefPart};
 use crate::owned_dir::{self, DirError, failed};
 use crate::private_view::PrivateFiles;
-use crate::ref_name::branch_ref;
+use crate::ref_name::{branch_ref, is_held};
 use crate::refused_path::{RefusalReason, RefusedPath};
 use crate::repository::Repository;
 use crate::scratch::Scratch;
@@ -26,7 +26,7 @@ use crate::sweep;
 pub struct WorkspacePlan {
     /// The goal, as it stands in `refs/kapi/<goal>/`.
     pub goal: RefPart,
-    /// The branch to make, without `refs/heads/`.
+    /// The branch to make, without `refs/heads/`; the whole name of one that is held back.
     pub branch: String,
     /// The commit the branch starts at.
     pub base: CommitId,
@@ -182,6 +182,10 @@ impl Repository {
         self.check_location(&path)?;
         self.claim_branch(plan)?;
         let admin_dir = self.ensure_worktree(&plan.branch, &path)?;
+        if is_held(&plan.branch) {
+            // Git has checked its commit out and no branch.
+            freed::record(&admin_dir, &plan.base, &plan.branch)?;
+        }
         // Empty is as good as deleted: what an agent leaves has at least the link.
         owned_dir::create(&path)?;
         owned_dir::open_up(&path)?;

@@ -16,6 +16,7 @@ use kapi_core::agent_end::{AgentEnd, AgentRun};
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::text::{COMMIT_EACH_STEP, limit_text};
 use kapi_core::usage::Usage;
+use kapi_git::ref_name::shown_name;
 use kapi_machine::watch::Activity;
 use kapi_run::asking::{AgentRequest, ask_gated};
 use kapi_run::confine::{SandboxConfig, WorksAt};
@@ -306,7 +307,7 @@ pub(crate) fn environment(
     env.push((ports::VARIABLE.into(), record.port_base.to_string().into()));
     env.push(("KAPI_SANDBOX".into(), record.id.clone().into()));
     if let Some(branch) = &record.branch {
-        env.push(("KAPI_BRANCH".into(), branch.name.clone().into()));
+        env.push(("KAPI_BRANCH".into(), shown_name(&branch.name).into()));
     }
     env
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use kapi_git::id::{CommitId, RefPart};
 use kapi_git::layer::Layer;
 use kapi_git::push::{PushStart, Remote, StartOrigin};
+use kapi_git::ref_name::branch_ref;
 use kapi_git::repository::Repository;
 use kapi_git::workspace::{GitWorkspace, WorkspacePlan};
 use kapi_run::goal_paths::GoalPaths;
@@ -195,9 +196,7 @@ pub(crate) fn commit_of(
 
 /// Returns the commit of a local branch, if there is one.
 pub fn local(repository: &Repository, branch: &str) -> Option<CommitId> {
-    repository
-        .resolve_commit(&format!("refs/heads/{branch}"))
-        .ok()
+    repository.resolve_commit(&branch_ref(branch)).ok()
 }
 
 /// Refuses a branch that somebody works on: it would move under their files.
@@ -225,7 +224,7 @@ pub fn refuse_checked_out(
 
 /// Returns another worktree, or the main one, where a branch is checked out.
 pub(crate) fn elsewhere(common_dir: &Path, branch: &str, own: &Path) -> Option<String> {
-    let wanted = format!("ref: refs/heads/{branch}");
+    let wanted = format!("ref: {}", branch_ref(branch));
     let is_on =
         |dir: &Path| small_text(&dir.join("HEAD")).is_some_and(|head| head.trim_end() == wanted);
     if is_on(common_dir) {

@@ -14,6 +14,7 @@ use kapi_git::layer::commit::LayerPlan;
 use kapi_git::own_commits::{OwnCommit, OwnCommitsPlan};
 use kapi_git::publish::PublishError;
 use kapi_git::push::{PushPlan, Remote};
+use kapi_git::ref_name::is_held;
 use kapi_git::repository::Repository;
 use kapi_git::rescue::{KapiRef, RescueName};
 use kapi_git::workspace::{GitWorkspace, WorkspacePlan};
@@ -114,7 +115,10 @@ impl SandboxWork<'_> {
             .map(|change| changed(&change.path, change_word(change.kind)))
             .collect();
         if let Some(moved) = self.publish(location, branch, workspace, &commit)? {
-            made.landed = Some(self.aside(branch, &moved, &commit)?);
+            let landed = self.aside(branch, &moved, &commit)?;
+            // One that is held back nobody works on: where it was taken away, it is made again.
+            let is_again = is_held(&branch.name) && landed.0 == branch.name;
+            made.landed = (!is_again).then_some(landed);
         }
         made.commit = Some(commit);
         Ok(made)

@@ -51,7 +51,7 @@ pub struct LaunchPlan {
 /// A branch, as it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BranchPlan {
-    /// Its name here.
+    /// Its name here; the whole name of one that is held back.
     pub name: String,
     /// The revision a new one begins at; the checked-out commit when none is named.
     pub base: Option<String>,

@@ -11,6 +11,7 @@ use kapi_git::id::CommitId;
 use kapi_git::layer::lower::LowerStack;
 use kapi_git::layer::walk;
 use kapi_git::owned_dir;
+use kapi_git::ref_name::{branch_ref, is_held};
 use kapi_git::rescue::batch::Refs;
 use kapi_run::failure;
 use kapi_run::repository_session::RepositorySession;
@@ -164,8 +165,8 @@ impl SandboxRemains {
     }
 }
 
-/// Returns the refs that were made for a launch: Kapi's notes of it, its stand-in, and the branch of
-/// an attempt at a task if there is nothing on it that the attempt has reported.
+/// Returns the refs that were made for a launch: Kapi's notes of it, its stand-in, and a branch that is
+/// held back if there is nothing on it that the launch has reported.
 fn own_refs(
     refs: &Refs,
     repo: &RepositorySession,
@@ -179,13 +180,11 @@ fn own_refs(
         found.map(|(name, at)| (name.clone(), at.clone())).collect();
     let mut branches: Vec<&str> = branch.stand_in.iter().map(String::as_str).collect();
     let is_reported = record.state == LaunchState::Finished && branch.commit.is_some();
-    let is_of_attempt =
-        location.id().as_str().starts_with("task_") && branch.name.starts_with("kapi/");
-    if branch.local.is_none() && is_of_attempt && !is_reported {
+    if branch.local.is_none() && is_held(&branch.name) && !is_reported {
         branches.push(&branch.name);
     }
     for name in branches {
-        let full = format!("refs/heads/{name}");
+        let full = branch_ref(name);
         let Some(at) = refs.0.get(&full) else {
             continue;
         };

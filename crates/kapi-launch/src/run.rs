@@ -4,6 +4,7 @@
 //! kills the launcher, the record says what there is and the next launch goes on with it.
 
 use kapi_core::usage::Usage;
+use kapi_git::ref_name::shown_name;
 use kapi_machine::watch::{Activity, RoomQuery};
 use kapi_run::host_grants::HostGrants;
 use kapi_run::spending::usage_meter::UsageMeter;
@@ -137,7 +138,7 @@ pub(crate) fn status<'a>(
         agent_id: plan.location.id().as_str(),
         project: &plan.project_name,
         project_root: &plan.project,
-        branch: branch.map(|branch| branch.name.as_str()),
+        branch: branch.map(|branch| shown_name(&branch.name)),
         sandbox_mode: scene.chosen.mode,
         // A layer has no place on the host where its files are seen.
         worktree_path: match (branch, decide::workspace(plan)) {

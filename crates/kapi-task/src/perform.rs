@@ -11,6 +11,7 @@ mod allowance;
 mod attempt;
 pub mod ending;
 mod facts;
+mod held;
 mod look;
 mod loop_run;
 mod prompt;
@@ -154,8 +155,9 @@ impl Performer<'_> {
         if report.end == End::Cancelled {
             return report;
         }
+        let given = self.give_branch(task, &report.end, &mut report.work);
         let commit = report.work.commit.as_deref();
-        match travel::depart(self, task, commit) {
+        match given.and_then(|()| travel::depart(self, task, commit)) {
             Ok(()) => report,
             // Its work stays on its branch here.
             Err(lack) => put_back(handle, lack),

@@ -108,6 +108,12 @@ pub(crate) fn task_now(
     let Some((work, branch)) = work.and_then(|work| Some((work, work.branch.as_ref()?))) else {
         return Err(nothing(&id));
     };
+    if work.is_held_back() {
+        return Err(Error::usage(format!(
+            "{id} did not end well, so its work is on no branch"
+        ))
+        .with_hint(format!("`git branch <name> {branch}` makes one.")));
+    }
     let request = &task.request;
     let checks = request.verify.iter().map(|command| body::code(command));
     let checks: String = checks.map(|line| format!("- {line}\n")).collect();

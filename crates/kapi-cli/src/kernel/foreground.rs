@@ -128,7 +128,7 @@ pub(crate) fn settle(
         perform: &|task, handle| performer.perform(task, handle),
         has_capacity: &|| true,
     };
-    match attend(&foreground, task.id, &mut |_| {})? {
+    match attend(&foreground, task.id, &mut |_: &TaskSnapshot<'_>| {})? {
         FinalTaskState::Ended(task) | FinalTaskState::Open(task) => Ok(task),
     }
 }

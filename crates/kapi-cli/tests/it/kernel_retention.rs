@@ -56,6 +56,30 @@ fn cleanup_removes_runs_and_merged_branches_and_names_what_stays() {
 }
 
 #[test]
+fn the_work_of_a_task_that_failed_is_on_no_branch_and_goes_once_it_is_merged() {
+    let env = Environment::new();
+    let agent = "command:echo 41 > answer.txt";
+    let failed = result(&env, agent, &["--verify", "sh test.sh"], 5);
+    let held = failed["work"]["branch"].as_str().unwrap().to_owned();
+    assert!(held.starts_with("refs/kapi/held/"), "{failed:#}");
+    assert_eq!(failed["work"]["commit"], env.commit_of(&held));
+    assert_eq!(branches(&env), Vec::<String>::new());
+    assert_eq!(env.json(&["diff", "task_1"])["paths"][0], "answer.txt");
+    let words = env.kapi(&["show", "task_1"]);
+    assert!(words.stdout.contains("kept"), "{words:?}");
+    let refused = env.kapi(&["deliver", "task_1"]);
+    let hint = format!("git branch <name> {held}");
+    refused.assert_error(2, &["task_1 did not end well", &hint]);
+    let kept = env.json(&["cleanup"]);
+    assert_eq!(names(&kept, "kept", "branch"), [held.as_str()], "{kept:#}");
+    assert_eq!(env.show(&held, "answer.txt"), "41");
+    env.git(&["merge", "--quiet", &held]);
+    let done = env.json(&["cleanup", "--older-than", "1ms"]);
+    assert_eq!(names(&done, "removed", "branch"), [held.as_str()]);
+    assert_eq!(env.git(&["for-each-ref", "refs/kapi"]), "");
+}
+
+#[test]
 fn a_running_up_keeps_runs_within_the_limits() {
     let env = Environment::new();
     env.configure("[kernel]\nkeep_tasks = 2\n");

@@ -103,6 +103,31 @@ fn a_task_is_done_on_a_branch_of_its_own_and_told_field_by_field() {
 }
 
 #[test]
+fn a_branch_that_cannot_be_made_is_told_before_an_agent_runs() {
+    let env = Environment::new();
+    env.git(&["branch", "kapi"]);
+    let agent = "command:echo 42 > answer.txt; echo it ran";
+    let failed = result(&env, agent, &["--retries", "2"], 5);
+    assert_eq!(failed["error_kind"], "not_launched", "{failed:#}");
+    let error = failed["error"].as_str().unwrap();
+    assert!(error.contains("kapi/task_1"), "{failed:#}");
+    assert!(failed["hint"].as_str().unwrap().contains("git branch -m"));
+    assert_eq!(failed["attempts"], 1, "{failed:#}");
+}
+
+#[test]
+fn work_without_a_commit_to_begin_at_stays_in_a_sandbox_that_is_named() {
+    let env = Environment::bare();
+    env.write("answer.txt", "wrong\n");
+    let done = result(&env, HONEST, &[], 0);
+    assert_eq!(done["work"]["branch"], Value::Null, "{done:#}");
+    assert_eq!(done["next"], json!(["kapi sandbox merge task_1-1"]));
+    let merged = env.kapi(&["sandbox", "merge", "task_1-1"]);
+    assert_eq!(merged.code, 0, "{merged:?}");
+    assert_eq!(env.read("answer.txt"), "42\n");
+}
+
+#[test]
 fn the_same_request_is_run_once_and_answered_with_the_first_result() {
     let env = Environment::new();
     let (_, lines) = task(&env, HONEST, &[]);

@@ -176,7 +176,7 @@ fn over_capacity_waits_in_one_mode_and_is_refused_in_the_other() {
     let first = env.start(&args(SLOW, &[]));
     running(&env, "1");
     let refused = env.kapi(&["task", "run", "another", "--agent", HONEST]);
-    refused.assert_error(7, &["over capacity (1/1)", "max_concurrent"]);
+    refused.assert_error(7, &["over capacity (1/1)", "raise `max_concurrency`"]);
     assert_eq!(
         env.kapi(&["show", "task_2"]).code,
         6,

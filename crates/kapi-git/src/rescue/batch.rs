@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{RESCUE_REFS, RescueError, RescuedCommit, Signature};
 use crate::command::GitError;
 use crate::id::{CommitId, RefPart};
+use crate::ref_name::is_held;
 use crate::repository::Repository;
 
 /// The most commits that one rescue holds.
@@ -86,7 +87,8 @@ impl Repository {
         }
         let stays = |name: &str| {
             // What Kapi notes of other work is no place where work is kept.
-            let is_note = name.starts_with("refs/kapi/") && !name.starts_with(RESCUE_REFS);
+            let is_kept = name.starts_with(RESCUE_REFS) || is_held(name);
+            let is_note = name.starts_with("refs/kapi/") && !is_kept;
             !is_note && !going.contains(name)
         };
         let mut script = String::new();

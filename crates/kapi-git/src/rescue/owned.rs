@@ -12,7 +12,7 @@ use super::{RescueError, RescueName, RescuedCommit};
 use crate::command::GitError;
 use crate::id::{CommitId, RefPart};
 use crate::owned_dir;
-use crate::ref_name::branch_ref;
+use crate::ref_name::{branch_ref, shown_name};
 use crate::repository::{Head, Repository};
 use crate::workspace::{GitWorkspace, WorkspaceOrigin, goal_ref};
 
@@ -113,7 +113,7 @@ impl Repository {
             None
         } else {
             let kept = self.keep_commit(rescue, expected)?;
-            let line = ["git", "branch", branch, &kept.ref_name].map(shell_word);
+            let line = ["git", "branch", shown_name(branch), &kept.ref_name].map(shell_word);
             Some(RescuedCommit {
                 restore_line: line.join(" "),
                 ..kept

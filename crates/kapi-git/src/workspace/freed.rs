@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::id::CommitId;
-use crate::owned_dir;
+use crate::owned_dir::{self, DirError};
 use crate::ref_name::branch_ref;
 use crate::repository::{Head, Repository, small_file};
 use crate::workspace::{GitWorkspace, WorkspaceError};
@@ -27,8 +27,7 @@ impl GitWorkspace {
             return Ok(());
         }
         // The record comes first: a detached HEAD without it is a person's.
-        let record = format!("{at} {}\n", self.branch);
-        owned_dir::replace(&record_of(&self.admin_dir), record.as_bytes())?;
+        record(&self.admin_dir, at, &self.branch)?;
         let head = format!("{at}\n");
         owned_dir::replace(&self.admin_dir.join("HEAD"), head.as_bytes())?;
         Ok(())
@@ -68,6 +67,13 @@ impl Repository {
         let (at, branch) = record.strip_suffix('\n')?.split_once(' ')?;
         (at == commit.as_str()).then(|| branch.to_owned())
     }
+}
+
+/// Notes whose branch it is that a worktree with a detached HEAD stands for.
+pub(super) fn record(admin_dir: &Path, at: &CommitId, branch: &str) -> Result<(), DirError> {
+    let text = format!("{at} {branch}\n");
+    owned_dir::create(&admin_dir.join("kapi"))?;
+    owned_dir::replace(&record_of(admin_dir), text.as_bytes())
 }
 
 fn record_of(admin_dir: &Path) -> PathBuf {

@@ -4,6 +4,7 @@ use std::fs;
 
 use kapi_git::id::{CommitId, RefPart};
 use kapi_git::rescue::{KapiRef, RescueError, RescueName, RescuedCommit, Signature};
+use kapi_git::workspace::WorkspaceOrigin;
 
 use crate::fixture::{AT, BRANCH, Fixture, author, commit, everything, shell, write};
 
@@ -290,4 +291,34 @@ fn refs_of_kapi_are_listed_and_removed_all_or_none() {
     assert_eq!(repository.kapi_refs().expect("refs"), []);
     repository.remove_kapi_refs(&refs).expect("again");
     assert!(fs::exists(fixture.repo().join(".git/refs/heads/main")).expect("look"));
+}
+
+#[test]
+fn a_branch_that_is_held_back_is_worked_on_as_any_other_and_nobody_sees_it() {
+    let fixture = Fixture::new();
+    let repository = fixture.open();
+    let mut plan = fixture.plan();
+    plan.branch = "refs/kapi/held/attempt-1/kapi/task_1".to_owned();
+    let workspace = repository.create_workspace(&plan).expect("workspace");
+    let again = repository.create_workspace(&plan).expect("again");
+    assert_eq!(again.origin, WorkspaceOrigin::Adopted);
+    write(&workspace.path.join("new"), "n");
+    let made = commit(&repository, &workspace).commit;
+    repository.publish(&workspace, &made).expect("published");
+    assert_eq!(fixture.git(&["rev-parse", &plan.branch]), made.as_str());
+    let branches = ["branch", "--all", "--format=%(refname:short)"];
+    assert_eq!(fixture.git(&branches), "main");
+    let found = repository
+        .find_workspace(&plan.goal, &plan.path)
+        .expect("looked");
+    assert_eq!(found.expect("a workspace").branch, plan.branch);
+    repository
+        .remove_worktree(&plan.goal, &plan.path)
+        .expect("removed");
+    // It holds its commit as a branch does; once it goes, the line makes a branch of it.
+    assert!(repository.state(&made, "").expect("state").is_held());
+    let removed = named(|name| repository.remove_branch(&plan.goal, &plan.branch, &made, name));
+    let kept = removed.expect("removed").expect("kept");
+    shell(&fixture.repo(), &kept.restore_line);
+    assert_eq!(fixture.git(&["rev-parse", "kapi/task_1"]), made.as_str());
 }

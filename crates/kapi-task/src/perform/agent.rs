@@ -29,7 +29,7 @@ use super::attempt::TaskAttempt;
 use super::prompt::{self, PromptParts};
 use super::ruling::Ruling;
 use super::setup::{Deadline, Setup};
-use super::{Performer, ending, leavings};
+use super::{Performer, ending, held, leavings};
 use crate::rules::task::{
     AttemptChanges, AttemptFailure, End, FailureKind, KernelTask, OUTPUT_BYTES_MAX,
 };
@@ -258,8 +258,9 @@ impl AttemptPlan<'_> {
     fn launch(self, performer: &Performer<'_>, task: &KernelTask, id: &SandboxId) -> LaunchPlan {
         let setup = self.setup;
         let root = performer.project.layout.root();
+        // It has its own name once its work is wanted.
         let branch = setup.branch.as_ref().map(|name| BranchPlan {
-            name: name.clone(),
+            name: held::name(&performer.setting.project_key, id, name),
             base: task.request.base.clone(),
             remote: "origin".to_owned(),
             remote_name: name.clone(),

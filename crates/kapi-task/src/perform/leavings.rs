@@ -1,19 +1,15 @@
 //! What attempts leave on the host that nothing needs any more, taken away by workers.
 //!
-//! When an attempt runs an agent, what attempts before it left of the same task goes, their branch
-//! included; a worker that starts does the same for tasks that have ended. What they had changed stays
+//! When an attempt runs an agent, what attempts before it left of the same task goes, what is held back of
+//! their work included; a worker that starts does the same for tasks that have ended. What they had changed stays
 //! under one rescue ref for its task. What holds anything else, or is in use, stays for `kapi cleanup`.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 
 use kapi_core::task_id::KernelTaskId;
-use kapi_git::id::CommitId;
-use kapi_git::repository::Repository;
 use kapi_git::rescue::Signature;
 use kapi_git::rescue::batch::Retirement;
-use kapi_launch::branch::{local, refuse_checked_out};
 use kapi_launch::error::LaunchError;
 use kapi_launch::paths::{SandboxId, SandboxPaths, Sandboxes};
 use kapi_launch::remains::{SandboxRemains, UncommittedWork};
@@ -27,7 +23,7 @@ use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
 
 use super::Performer;
-use super::setup::branch_names;
+use super::held::{of_task, queue_digits};
 use crate::record::worker::LeaseHandle;
 use crate::rules::task::{AttemptReport, End, KernelTask};
 
@@ -37,8 +33,6 @@ const RUNS: &str = "runs";
 const MARK: &str = "kept";
 /// Directories that one sweep looks at.
 const LOOKED_AT_MAX: usize = 20_000;
-/// Digits of a project's key that tell its tasks from those of another queue of the repository.
-const KEY_DIGITS: usize = 12;
 
 /// The sandboxes of attempts, by task, with the numbers of their leases.
 type AttemptSandboxes = BTreeMap<KernelTaskId, Vec<(u64, SandboxPaths)>>;
@@ -66,15 +60,14 @@ pub(super) fn settle(location: &SandboxPaths, now_ms: i64) {
     drop(adopt::settle(location, now_ms));
 }
 
-/// Takes away what attempts before this one left, whose work this one does again, and the branch of
-/// theirs; returns a sentence about what is kept.
+/// Takes away what attempts before this one left, whose work is done again or not wanted any more;
+/// returns a sentence about what is kept.
 pub(super) fn before(
     performer: &Performer<'_>,
     task: &KernelTask,
     handle: &LeaseHandle<'_>,
 ) -> Option<String> {
-    let branches = branch_names(task);
-    cleared(performer, task, handle, &branches)
+    cleared(performer, task, handle, Some(task))
 }
 
 /// Takes away what attempts before this one left; returns a sentence about what is kept.
@@ -83,22 +76,21 @@ pub(super) fn after(
     task: &KernelTask,
     handle: &LeaseHandle<'_>,
 ) -> Option<String> {
-    cleared(performer, task, handle, &[])
+    cleared(performer, task, handle, None)
 }
 
 fn cleared(
     performer: &Performer<'_>,
     task: &KernelTask,
     handle: &LeaseHandle<'_>,
-    branches: &[String],
+    done_again: Option<&KernelTask>,
 ) -> Option<String> {
     if task.attempts < 2 {
         return None;
     }
     let locations = earlier(performer, task, handle);
-    let old = OldBranches {
-        since_ms: task.submitted_at_ms,
-        branches,
+    let old = EarlierWork {
+        done_again,
         last: None,
     };
     let text = match performer.clear(task.id, &locations, &old) {
@@ -134,43 +126,13 @@ pub(super) fn earlier(
         .collect()
 }
 
-/// Branches of attempts whose work is done again.
-struct OldBranches<'a> {
-    /// When their task was asked for: what is older is another task's.
-    since_ms: i64,
-    branches: &'a [String],
+/// What becomes of the work of attempts that ended.
+struct EarlierWork<'a> {
+    /// The task whose work is done again: what is held back of it goes.
+    done_again: Option<&'a KernelTask>,
     /// The sandbox of the attempt that ended the task, if it has ended: what could not be committed of
     /// its work stays. That of any other attempt was done again.
     last: Option<&'a SandboxPaths>,
-}
-
-impl OldBranches<'_> {
-    /// Returns those that hold nothing but what an attempt at the task has committed, and that nobody
-    /// has checked out.
-    fn refs(
-        &self,
-        repository: &Repository,
-        id: KernelTaskId,
-    ) -> Result<BTreeMap<String, CommitId>, LaunchError> {
-        let mut found = BTreeMap::new();
-        let since_s = self.since_ms.div_euclid(1_000);
-        for name in self.branches {
-            let Some(tip) = local(repository, name) else {
-                continue;
-            };
-            let failed = |error| LaunchError::failed(&error);
-            let says = repository.message_of(&tip).map_err(failed)?;
-            let is_its = says
-                .lines()
-                .any(|line| line.starts_with(&format!("{id} by ")));
-            let is_new = repository.authored_at(&tip).map_err(failed)? >= since_s;
-            let is_free = refuse_checked_out(repository, name, Path::new("")).is_ok();
-            if is_its && is_new && is_free {
-                found.insert(format!("refs/heads/{name}"), tip);
-            }
-        }
-        Ok(found)
-    }
 }
 
 impl Performer<'_> {
@@ -202,12 +164,11 @@ impl Performer<'_> {
             if left.is_empty() {
                 continue;
             }
-            let nothing = OldBranches {
-                since_ms: 0,
-                branches: &[],
+            let work = EarlierWork {
+                done_again: None,
                 last: locations.last(),
             };
-            match self.clear(id, &left, &nothing) {
+            match self.clear(id, &left, &work) {
                 Ok(kept) => {
                     n_cleared += 1;
                     swept.tasks.push(id);
@@ -225,13 +186,13 @@ impl Performer<'_> {
         attempts(&self.setting.sandboxes, &self.setting.project_key, max)
     }
 
-    /// Takes away what is left of attempts at one task that nobody works on, and their branches;
-    /// returns a sentence about what was kept.
+    /// Takes away what is left of attempts at one task that nobody works on; returns a sentence about
+    /// what was kept.
     fn clear(
         &self,
         id: KernelTaskId,
         locations: &[SandboxPaths],
-        old: &OldBranches<'_>,
+        old: &EarlierWork<'_>,
     ) -> Result<Option<String>, LaunchError> {
         let mut held = Vec::new();
         for location in locations
@@ -243,7 +204,7 @@ impl Performer<'_> {
                 held.push((location, lock));
             }
         }
-        if held.is_empty() && old.branches.is_empty() {
+        if held.is_empty() && old.done_again.is_none() {
             return Ok(None);
         }
         let root = self.project.layout.root();
@@ -264,7 +225,10 @@ impl Performer<'_> {
         }
         let mut kept = None;
         if let Some(repo) = &repo {
-            let mut going = old.refs(&repo.repository, id)?;
+            let key = &self.setting.project_key;
+            let done_again = old.done_again;
+            let held_back = done_again.map(|task| of_task(&repo.repository, key, task));
+            let mut going = held_back.transpose()?.unwrap_or_default();
             going.extend(gone.iter().flat_map(|(_, found)| found.refs.clone()));
             let also: Vec<_> = gone
                 .iter()
@@ -296,9 +260,7 @@ impl Performer<'_> {
     }
 
     fn rescue_name(&self, id: KernelTaskId) -> String {
-        let key = &self.setting.project_key;
-        let digits = key.get(key.len().saturating_sub(KEY_DIGITS)..);
-        format!("{id}-{}", digits.unwrap_or_default())
+        format!("{id}-{}", queue_digits(&self.setting.project_key))
     }
 }
 

@@ -305,12 +305,7 @@ impl LoopExecution<'_> {
         // Where nothing was changed, what it looked at is what the next run compares with.
         work.commit = work.commit.or(ran.start);
         let n_files = counted(work.n_files, "file");
-        let at = work.branch.as_ref().map(|branch| format!(" on {branch}"));
-        let files = format!(
-            "exit {}, {n_files}{}",
-            ran.exit_code,
-            at.unwrap_or_default()
-        );
+        let files = format!("exit {}, {n_files}", ran.exit_code);
         self.report.output = ran.output;
         self.report.work = work;
         match &ran.end {

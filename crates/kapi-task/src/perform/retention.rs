@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use kapi_core::task_id::KernelTaskId;
 use kapi_core::text::counted;
 use kapi_git::id::CommitId;
+use kapi_git::ref_name::{branch_ref, is_held, shown_name};
+use kapi_git::rescue::batch::Refs;
 use kapi_goal::record::project::Project;
 use kapi_launch::branch::refuse_checked_out;
 use kapi_launch::error::LaunchError;
@@ -20,6 +22,7 @@ use kapi_run::host_grants::HostGrants;
 use kapi_run::repository_session::RepositorySession;
 use kapi_sys::cancel::Cancel;
 
+use super::held;
 use super::leavings::{attempts, is_more_than_runs};
 use crate::record::queue::Queue;
 use crate::record::store::KernelStore;
@@ -27,8 +30,10 @@ use crate::rules::task::KernelTask;
 
 /// Attempts that one survey looks at.
 const LOOKED_AT_MAX: usize = 100_000;
+/// What full names of branches begin with.
+const HEADS: &str = "refs/heads/";
 /// What the branches of tasks begin with.
-const BRANCHES: &str = "refs/heads/kapi/";
+const BRANCHES: &str = "kapi/";
 /// Bytes of a mebibyte.
 const MIB: u64 = 1 << 20;
 
@@ -84,6 +89,14 @@ struct EndedTask {
     branch: Option<(String, String)>,
 }
 
+/// A branch of a task's work.
+struct TaskBranch {
+    task: KernelTaskId,
+    /// Without `refs/heads/`; the whole name of one that is held back.
+    name: String,
+    tip: CommitId,
+}
+
 /// Whose leavings are looked at.
 #[derive(Clone, Copy)]
 pub struct Retention<'a> {
@@ -124,7 +137,7 @@ impl Retention<'_> {
             match &one.what {
                 LeavingKind::Runs(location) => runs.push(location),
                 LeavingKind::Branch(tip) => {
-                    drop(branches.insert(format!("refs/heads/{}", one.name), tip.clone()));
+                    drop(branches.insert(branch_ref(&one.name), tip.clone()));
                 }
             }
         }
@@ -193,43 +206,44 @@ impl Retention<'_> {
         let repository = &repo.repository;
         let refs = repository.refs();
         let refs = refs.map_err(|error| LaunchError::failed(&error))?;
-        let of_tasks = refs.0.iter().filter_map(|(name, tip)| {
-            let name = name.strip_prefix(BRANCHES)?;
-            Some((task_of(name)?, format!("kapi/{name}"), tip.clone()))
+        let held = held::of_queue(self.project_key);
+        let found = refs.0.iter();
+        let found: Vec<TaskBranch> = found
+            .filter_map(|(full, tip)| TaskBranch::of(full, tip, &held))
+            .collect();
+        let ended = ended(queue, found.iter().map(|one| one.task).collect())?;
+        let of_ended = found.into_iter().filter_map(|one| {
+            let task = ended.get(&one.task)?;
+            one.is_put_by(task).then_some((one, task))
         });
-        let of_tasks: Vec<(KernelTaskId, String, CommitId)> = of_tasks.collect();
-        let ended = ended(queue, of_tasks.iter().map(|(id, ..)| *id).collect())?;
-        // One that somebody else has put there, or moved, is theirs.
-        let own = of_tasks.into_iter().filter(|(id, name, tip)| {
-            let said = ended.get(id).and_then(|task| task.branch.as_ref());
-            said.is_some_and(|(branch, commit)| branch == name && commit == tip.as_str())
-        });
-        let own: Vec<(KernelTaskId, String, CommitId)> = own.collect();
-        let commits: BTreeSet<CommitId> = own.iter().map(|(.., tip)| tip.clone()).collect();
+        let own: Vec<(TaskBranch, &EndedTask)> = of_ended.collect();
+        let commits: BTreeSet<CommitId> = own.iter().map(|(one, _)| one.tip.clone()).collect();
         let arrived = repository.arrived(&refs, &commits);
         let arrived = arrived.map_err(|error| LaunchError::failed(&error))?;
-        let leavings = own.into_iter().map(|(task, name, tip)| {
-            let ended_at_ms = ended.get(&task).map_or(i64::MAX, |task| task.ended_at_ms);
-            let is_free = refuse_checked_out(repository, &name, Path::new("")).is_ok();
+        let leavings = own.into_iter().map(|(one, task)| {
+            let is_free = refuse_checked_out(repository, &one.name, Path::new("")).is_ok();
+            let is_recent = limits
+                .ended_before_ms
+                .is_some_and(|before| task.ended_at_ms >= before);
+            let goes = |why: &str| LeavingVerdict::Goes(why.to_owned());
             let stays = |why: &str| LeavingVerdict::Stays(why.to_owned());
-            let verdict = if !arrived.contains(&tip) {
+            let verdict = if one.is_given(task, &refs) {
+                goes("its commit is on the branch of its task")
+            } else if !arrived.contains(&one.tip) {
                 stays("its commit is neither pushed nor merged")
             } else if !is_free {
                 stays("it is checked out")
-            } else if limits
-                .ended_before_ms
-                .is_some_and(|before| ended_at_ms >= before)
-            {
+            } else if is_recent {
                 stays("its task ended recently")
             } else {
-                LeavingVerdict::Goes("its commit is pushed or merged".to_owned())
+                goes("its commit is pushed or merged")
             };
             TaskLeaving {
-                task,
-                path: repository.common_dir().join("refs/heads").join(&name),
-                name,
+                task: one.task,
+                path: repository.common_dir().join(branch_ref(&one.name)),
+                name: one.name,
                 bytes: 0,
-                what: LeavingKind::Branch(tip),
+                what: LeavingKind::Branch(one.tip),
                 verdict,
             }
         });
@@ -239,6 +253,41 @@ impl Retention<'_> {
     fn repo(&self) -> Result<RepositorySession, LaunchError> {
         let root = self.project.layout.root();
         Ok(RepositorySession::open(self.grants, root, &Cancel::new())?)
+    }
+}
+
+impl TaskBranch {
+    /// Reads the full name of a ref; `held` begins those that are held back for this queue's tasks.
+    fn of(full: &str, tip: &CommitId, held: &str) -> Option<Self> {
+        let name = match full.strip_prefix(HEADS) {
+            Some(name) => name,
+            None if full.starts_with(held) => full,
+            None => return None,
+        };
+        let task = task_of(shown_name(name).strip_prefix(BRANCHES)?)?;
+        Some(Self {
+            task,
+            name: name.to_owned(),
+            tip: tip.clone(),
+        })
+    }
+
+    /// Tells whether its task put it where it is: one that somebody else has put there, or moved, is
+    /// theirs, and what is held back is nobody else's.
+    fn is_put_by(&self, task: &EndedTask) -> bool {
+        let said = task.branch.as_ref();
+        let is_said = |(branch, commit): &(String, String)| {
+            *branch == self.name && commit == self.tip.as_str()
+        };
+        is_held(&self.name) || said.is_some_and(is_said)
+    }
+
+    /// Tells whether it is held back although its task has its own branch: a worker was killed between.
+    fn is_given(&self, task: &EndedTask, refs: &Refs) -> bool {
+        let is_there = |(branch, _): &(String, String)| {
+            !is_held(branch) && refs.0.get(&branch_ref(branch)) == Some(&self.tip)
+        };
+        is_held(&self.name) && task.branch.as_ref().is_some_and(is_there)
     }
 }
 

@@ -86,6 +86,7 @@ pub(super) fn resolve(performer: &Performer<'_>, task: &KernelTask) -> Result<Se
     let settings = settings(performer, task, profile, &kind, &mut notes)?;
     let touch = touch(task, profile);
     let budget = request.budget;
+    let branch = wants_branch(performer, task, touch).then(|| branch(performer, task));
     let timeout_ms = match request.timeout_ms {
         0 => DEADLINE_MS_MAX,
         timeout_ms => timeout_ms,
@@ -100,7 +101,7 @@ pub(super) fn resolve(performer: &Performer<'_>, task: &KernelTask) -> Result<Se
         kind,
         settings,
         touch,
-        branch: wants_branch(performer, task, touch).then(|| branch(performer, task)),
+        branch: branch.transpose()?,
         deadline_ms,
         deadline,
         budget,
@@ -127,30 +128,35 @@ fn touch(task: &KernelTask, profile: &AgentProfile) -> Touch {
 
 /// Returns a branch that nobody has: neither a person, nor another queue of the same repository, whose
 /// tasks have the same numbers.
-fn branch(performer: &Performer<'_>, task: &KernelTask) -> String {
+fn branch(performer: &Performer<'_>, task: &KernelTask) -> Result<String, End> {
     let root = performer.project.layout.root();
     let survey = RepositorySurvey::of(&performer.grants, root).ok();
     let is_free = |name: &String| {
         let is_free = survey.as_ref().map(|survey| survey.branch_is_free(name));
         is_free.and_then(Result::ok).unwrap_or(true)
     };
-    let mut names = branch_names(task);
-    let last = names.last().cloned().unwrap_or_default();
-    names.push(format!("{last}-{}", task.attempts));
-    // Linked worktrees share their branches and each has a queue of its own.
-    let is_linked = root.join(".git").is_file();
-    let mut names = names.into_iter().skip(usize::from(is_linked));
-    names.find(is_free).unwrap_or(last)
+    let names = branch_names(performer, task);
+    let tried = names.join(", ");
+    names.into_iter().find(is_free).ok_or_else(|| {
+        ending::not_launched_but(
+            format!("failed to find a free branch for its work: {tried} cannot be made"),
+            "rename what is in their way, such as a branch named kapi, with `git branch -m`.",
+        )
+    })
 }
 
-/// Returns what the branch of a task may be called, the plain name first.
-pub(super) fn branch_names(task: &KernelTask) -> Vec<String> {
+/// Returns what the branch of a task may be called, the one that is wanted most first.
+pub(super) fn branch_names(performer: &Performer<'_>, task: &KernelTask) -> Vec<String> {
     let name = match task.loop_run() {
         Some(run) => format!("kapi/{}-{}", run.name(), task.id),
         None => format!("kapi/{}", task.id),
     };
     let unique = format!("{name}-{:x}", task.submitted_at_ms);
-    vec![name, unique]
+    let last = format!("{unique}-{}", task.attempts);
+    // Linked worktrees share their branches and each has a queue of its own.
+    let is_linked = performer.project.layout.root().join(".git").is_file();
+    let names = [name, unique, last].into_iter();
+    names.skip(usize::from(is_linked)).collect()
 }
 
 fn settings(

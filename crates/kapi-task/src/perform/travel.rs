@@ -36,6 +36,11 @@ pub enum CommitReturn {
     Nothing,
     /// It is on this branch.
     Branch(String),
+    /// It is here, and on no branch, because its task did not end well.
+    HeldBack {
+        /// The ref that keeps it.
+        reference: String,
+    },
     /// It is here, and no branch could be moved to it.
     Aside {
         /// The ref that keeps it.
@@ -221,9 +226,9 @@ pub fn bring_home(
     task: &KernelTask,
 ) -> Result<CommitReturn, Lack> {
     let work = task.report.as_deref().map(|report| &report.work);
-    let Some((branch, tip)) = work.and_then(|work| {
+    let Some((work, branch, tip)) = work.and_then(|work| {
         let branch = work.branch.as_deref()?;
-        Some((branch, work.commit.as_deref()?))
+        Some((work, branch, work.commit.as_deref()?))
     }) else {
         return Ok(CommitReturn::Nothing);
     };
@@ -232,6 +237,9 @@ pub fn bring_home(
     };
     let tip = CommitId::parse(tip).map_err(|error| failed(&error))?;
     let reference = station.receive(&tip, &ref_part(&task.id.to_string())?)?;
+    if work.is_held_back() {
+        return Ok(CommitReturn::HeldBack { reference });
+    }
     Ok(match station.publish(task, branch, &tip)? {
         Some(branch) => CommitReturn::Branch(branch),
         None => CommitReturn::Aside { reference },
@@ -291,6 +299,6 @@ fn nobody_has(tip: &CommitId) -> Lack {
     format!("commit {tip} is not available here, and no machine has offered it")
 }
 
-fn failed(error: &dyn std::error::Error) -> Lack {
+pub(super) fn failed(error: &dyn std::error::Error) -> Lack {
     format!("failed to {}", chain(error))
 }

@@ -98,7 +98,7 @@ impl KernelError {
                 Some("ask the user to run the command in their own terminal.".to_owned())
             }
             Self::Denied(KernelDenial::OverCapacity { .. }) => {
-                Some("wait for a task to end, or raise `max_concurrent`.".to_owned())
+                Some("wait for a task to end, or raise `max_concurrency`.".to_owned())
             }
             Self::Policy(decision) => decision.violations.first().map(|violation| {
                 format!(

@@ -262,7 +262,7 @@ pub struct AttemptChanges {
     /// The run whose transcript it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// The branch that has its changes.
+    /// The branch that has its changes, and until the task has ended well the ref that holds it back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// The commit that has its changes.
@@ -291,6 +291,13 @@ impl AttemptChanges {
         Some(self.start.clone().unwrap_or_else(|| format!("{commit}^")))
     }
 
+    /// Tells whether its changes are on no branch of the person's: the task has not ended well.
+    #[must_use]
+    pub fn is_held_back(&self) -> bool {
+        let branch = self.branch.as_ref();
+        branch.is_some_and(|branch| branch.starts_with("refs/"))
+    }
+
     /// Says where it is, for an attempt that did not come to a good end; nothing where it changed
     /// nothing.
     #[must_use]
@@ -300,6 +307,9 @@ impl AttemptChanges {
             n => counted(n, "file"),
         };
         match &self.branch {
+            Some(held) if self.is_held_back() => {
+                format!("; its work so far ({files}) is at {held}")
+            }
             Some(branch) => format!("; its work so far ({files}) is on branch {branch}"),
             None => format!(
                 "; its work so far ({files}) is in sandbox {}",

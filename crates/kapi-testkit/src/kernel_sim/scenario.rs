@@ -213,7 +213,9 @@ impl CrashScenario for KernelScenario {
                 task.cancelling.is_some() || task.state == KernelTaskState::Cancelled
             };
             if !found.as_ref().is_some_and(is_known) {
-                return Err(lost(&format!("{task} was cancelled and may run: {found:?}")));
+                return Err(lost(&format!(
+                    "{task} was cancelled and may run: {found:?}"
+                )));
             }
         }
         let (folded, ended) = self.fold()?;

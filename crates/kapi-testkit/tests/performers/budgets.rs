@@ -46,10 +46,12 @@ fn tokens_beyond_the_budget_end_it() {
     let task = machine.run(&spender(&machine, budget));
     let why = failure(&task);
     assert_eq!(why.kind, FailureKind::BudgetSpent);
-    let text = "it used 1800 of 1000 tokens, 800 over its budget; its work so far (1 file) is \
-        on branch kapi/task_1";
-    assert!(why.message.contains(text), "{why:?}");
-    assert_eq!(machine.at("kapi/task_1", "answer.txt"), "half");
+    let held = machine.held_back(&task);
+    let text = format!(
+        "it used 1800 of 1000 tokens, 800 over its budget; its work so far (1 file) is at {held}"
+    );
+    assert!(why.message.contains(&text), "{why:?}");
+    assert_eq!(machine.at(&held, "answer.txt"), "half");
     assert_eq!(
         (task.usage.tokens(), task.usage.usd_micros),
         (1_800, Some(1_250_000))
@@ -74,7 +76,7 @@ fn money_beyond_the_budget_ends_it() {
 
 #[test]
 fn a_timeout_ends_it_with_the_code_of_timeout() {
-    let machine = in_time(|seconds| {
+    let (machine, task) = in_time(|seconds| {
         let machine = Machine::new();
         let mut ask = shell("echo half > answer.txt; sleep 600");
         ask.timeout_ms = 1_000 * seconds + 500;
@@ -86,10 +88,10 @@ fn a_timeout_ends_it_with_the_code_of_timeout() {
         );
         let text = format!("after {seconds}.500 s");
         assert!(why.message.contains(&text), "{why:?}");
-        let kept = machine.git(&["branch", "--list", "kapi/task_1"]);
-        (!kept.is_empty()).then_some(machine)
+        let is_kept = task.report.as_ref().unwrap().work.branch.is_some();
+        is_kept.then_some((machine, task))
     });
-    assert_eq!(machine.at("kapi/task_1", "answer.txt"), "half");
+    assert_eq!(machine.at(&machine.held_back(&task), "answer.txt"), "half");
 }
 
 #[test]
@@ -130,7 +132,7 @@ turns:
 
 #[test]
 fn a_budget_of_time_binds_the_verify_commands_and_keeps_the_work() {
-    let (machine, message, seconds) = in_time(|seconds| {
+    let (machine, task, message, seconds) = in_time(|seconds| {
         let machine = Machine::new();
         let mut ask = shell("echo right > answer.txt");
         ask.budget.time_ms = Some(1_000 * seconds);
@@ -144,14 +146,15 @@ fn a_budget_of_time_binds_the_verify_commands_and_keeps_the_work() {
         );
         let message = why.message.clone();
         let during = message.contains("while `sleep");
-        during.then_some((machine, message, seconds))
+        during.then_some((machine, task, message, seconds))
     });
+    let held = machine.held_back(&task);
     let text = format!(
         "the budget is spent: it took longer than {seconds} s, while `sleep 600` was running; its \
-         work so far (1 file) is on branch kapi/task_1"
+         work so far (1 file) is at {held}"
     );
     assert_eq!(message, text);
-    assert_eq!(machine.at("kapi/task_1", "answer.txt"), "right");
+    assert_eq!(machine.at(&held, "answer.txt"), "right");
 }
 
 /// A loop whose agent is quick, with more lines of its front matter.
@@ -181,7 +184,7 @@ fn a_budget_of_time_binds_conditions() {
 
 #[test]
 fn a_budget_of_time_binds_evals() {
-    let machine = in_time(|seconds| {
+    let (machine, task) = in_time(|seconds| {
         let mut machine = Machine::new();
         let more = format!(
             "budget: {{maxDurationSec: {seconds}}}\neval:\n  - {{name: slow, type: command, run: sleep 600}}"
@@ -191,11 +194,12 @@ fn a_budget_of_time_binds_evals() {
         let why = failure(&task);
         assert_eq!(why.kind, FailureKind::BudgetSpent, "{why:?}");
         let text = format!(
-            "took longer than {seconds} s, while eval slow was running; its work is on branch"
+            "took longer than {seconds} s, while eval slow was running; its work so far (1 file)"
         );
-        why.message.contains(&text).then_some(machine)
+        let is_told = why.message.contains(&text);
+        is_told.then_some((machine, task))
     });
-    assert_eq!(machine.at("kapi/bound-task_1", "answer.txt"), "right");
+    assert_eq!(machine.at(&machine.held_back(&task), "answer.txt"), "right");
 }
 
 /// A judge that reports what it used, says `done` in the end, and in between waits for long.
@@ -229,10 +233,11 @@ fn what_a_judge_uses_counts_and_ends_it_when_the_budget_is_spent() {
         let why = failure(&task);
         assert_eq!(why.kind, FailureKind::BudgetSpent, "{why:?}");
         assert!(why.message.contains(expected), "{why:?}");
-        assert!(
-            why.message.contains("; its work is on branch kapi/bound-"),
-            "{why:?}"
+        let left = format!(
+            "; its work so far (1 file) is at {}",
+            machine.held_back(&task)
         );
+        assert!(why.message.contains(&left), "{why:?}");
         assert_eq!(task.usage.tokens(), 800);
     }
 }

@@ -489,6 +489,14 @@ impl Machine {
         self.git(&["show", &format!("{revision}:{file}")])
     }
 
+    /// Returns the ref that holds the work of a task back that did not end well; no branch does.
+    pub(crate) fn held_back(&self, task: &KernelTask) -> String {
+        let branch = task.report.as_ref().unwrap().work.branch.clone().unwrap();
+        assert!(branch.starts_with("refs/kapi/held/"), "{branch}");
+        assert_eq!(self.git(&["branch", "--list", "kapi/*"]), "");
+        branch
+    }
+
     /// Returns what is left of the sandbox of an attempt.
     pub(crate) fn left(&self, task: &KernelTask) -> Vec<String> {
         let run = task.report.as_ref().unwrap().work.run.clone().unwrap();

@@ -253,8 +253,8 @@ fn a_cap_that_is_exceeded_ends_the_agent_and_keeps_its_work() {
     assert!(
         why.message.contains("a spending cap is reached: ")
             && why.message.contains("running turns reserve $1.00")
-            && why.message.contains("is on branch kapi/task_1"),
+            && why.message.contains("is at refs/kapi/held/"),
         "{why:?}"
     );
-    assert_eq!(machine.at("kapi/task_1", "answer.txt"), "half");
+    assert_eq!(machine.at(&machine.held_back(&task), "answer.txt"), "half");
 }

@@ -1,7 +1,9 @@
 //! One task: what its agent may touch, what is kept of it, and how its end is told.
 
 use std::fs;
+use std::sync::Mutex;
 
+use kapi_core::isolation::SandboxLevel;
 use kapi_machine::watch::Activity;
 use kapi_task::rules::task::{End, FailureKind};
 use kapi_task::rules::task_state::KernelTaskState;
@@ -106,11 +108,10 @@ fn a_failed_agent_keeps_its_work_and_its_next_attempt_hears_of_it() {
     let task = machine.run(&ask);
     let why = failure(&task);
     assert_eq!((why.kind, why.exit_code), (FailureKind::Agent, Some(7)));
-    assert!(
-        why.message.contains("(1 file) is on branch kapi/task_1"),
-        "{why:?}"
-    );
-    assert_eq!(machine.at("kapi/task_1", "answer.txt"), "half");
+    let held = machine.held_back(&task);
+    let left = format!("(1 file) is at {held}");
+    assert!(why.message.contains(&left), "{why:?}");
+    assert_eq!(machine.at(&held, "answer.txt"), "half");
 
     ask.retry = Retry {
         times: 1,
@@ -123,7 +124,7 @@ fn a_failed_agent_keeps_its_work_and_its_next_attempt_hears_of_it() {
         (KernelTaskState::Failed, 2),
         "{task:#?}"
     );
-    assert_eq!(machine.at("kapi/task_2", "answer.txt"), "half");
+    assert_eq!(machine.at(&machine.held_back(&task), "answer.txt"), "half");
     let prompt = machine.prompt(&task);
     assert!(
         prompt.contains("```\nthe agent exited with code 7;"),
@@ -146,8 +147,46 @@ fn a_verify_command_that_fails_is_the_end_and_is_shown() {
     let why = failure(&task);
     assert_eq!(why.kind, FailureKind::EvalFailed);
     assert!(why.message.contains("exited with 3\nlooked"), "{why:?}");
-    let work = &task.report.as_ref().unwrap().work;
-    assert_eq!(work.branch.as_deref(), Some("kapi/task_1"));
+    assert_eq!(machine.at(&machine.held_back(&task), "answer.txt"), "right");
+}
+
+#[test]
+fn while_a_task_runs_its_branch_is_seen_by_its_agent_and_by_nobody_else() {
+    for level in [SandboxLevel::Native, SandboxLevel::None] {
+        let mut machine = Machine::new();
+        machine.setting.level = level;
+        let seen = Mutex::new(None);
+        let ask = shell("echo right > answer.txt; git symbolic-ref HEAD; echo on $KAPI_BRANCH");
+        let task = machine.run_watched(&ask, &|activity, _| {
+            if matches!(activity, Activity::Text { text } if text.contains("on kapi/")) {
+                let branches = machine.git(&["branch", "--all"]);
+                *seen.lock().unwrap() = Some(branches);
+            }
+        });
+        assert_eq!(task.state, KernelTaskState::Completed, "{task:#?}");
+        assert_eq!(seen.lock().unwrap().as_deref(), Some("* main"), "{level:?}");
+        let report = task.report.as_ref().unwrap();
+        let expected = "refs/heads/kapi/task_1\non kapi/task_1";
+        assert_eq!(report.output.trim(), expected);
+        assert_eq!(machine.at("kapi/task_1", "answer.txt"), "right");
+        assert_eq!(machine.git(&["for-each-ref", "refs/kapi"]), "");
+        assert_eq!(machine.git(&["worktree", "list"]).lines().count(), 1);
+    }
+}
+
+#[test]
+fn what_is_held_back_and_taken_away_meanwhile_is_made_again() {
+    let machine = Machine::new();
+    let ask = shell("echo right > answer.txt; echo begun");
+    let task = machine.run_watched(&ask, &|activity, _| {
+        if matches!(activity, Activity::Text { text } if text.contains("begun")) {
+            let held = ["for-each-ref", "--format=%(refname)", "refs/kapi/held"];
+            machine.git(&["update-ref", "-d", &machine.git(&held)]);
+        }
+    });
+    assert_eq!(task.state, KernelTaskState::Completed, "{task:#?}");
+    assert_eq!(machine.at("kapi/task_1", "answer.txt"), "right");
+    assert_eq!(machine.git(&["for-each-ref", "refs/kapi"]), "");
 }
 
 #[test]
@@ -162,6 +201,7 @@ fn a_cancelled_task_ends_with_its_whole_tree() {
     });
     assert_eq!(task.state, KernelTaskState::Cancelled, "{task:#?}");
     assert_eq!(task.report.as_ref().unwrap().end, End::Cancelled);
+    assert_eq!(machine.at(&machine.held_back(&task), "answer.txt"), "part");
     let left = fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
         let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&line).contains(&mark)

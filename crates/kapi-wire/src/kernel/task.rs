@@ -6,7 +6,7 @@ use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_task::rules::goal_drive::GoalDrive;
 use kapi_task::rules::handoff::EvalResult;
 use kapi_task::rules::request::TaskOrigin;
-use kapi_task::rules::task::{End, FailureKind, KernelTask, PhaseRecord};
+use kapi_task::rules::task::{AttemptChanges, End, FailureKind, KernelTask, PhaseRecord};
 use kapi_task::rules::task_state::KernelTaskState;
 use kapi_task::rules::task_terms::{Priority, TaskBudget};
 use serde::Serialize;
@@ -179,7 +179,7 @@ pub struct GoalDriveView {
 pub struct WorkView {
     /// The run whose transcript it is.
     pub run: Option<String>,
-    /// The branch that has its changes.
+    /// The branch that has its changes; of a task that has not ended well, the ref that keeps them.
     pub branch: Option<String>,
     /// The commit that has its changes.
     pub commit: Option<String>,
@@ -337,6 +337,16 @@ fn work(task: &KernelTask) -> Option<WorkView> {
     })
 }
 
+/// Returns what brings in the work of a task that ended well.
+fn brought_in(work: &AttemptChanges) -> Option<String> {
+    match (&work.branch, &work.commit, &work.run) {
+        (Some(branch), Some(_), _) => Some(format!("git merge {branch}")),
+        // Without a repository that has a commit, it stays in the sandbox.
+        (None, _, Some(run)) if work.n_files > 0 => Some(format!("kapi sandbox merge {run}")),
+        (_, _, _) => None,
+    }
+}
+
 /// Returns what a person can type next.
 #[must_use]
 pub fn next(task: &KernelTask) -> Vec<String> {
@@ -350,12 +360,7 @@ pub fn next(task: &KernelTask) -> Vec<String> {
         }
         KernelTaskState::Completed => {
             let work = task.report.as_deref().map(|report| &report.work);
-            let branch =
-                work.and_then(|work| work.branch.as_ref().filter(|_| work.commit.is_some()));
-            branch
-                .map(|branch| format!("git merge {branch}"))
-                .into_iter()
-                .collect()
+            work.and_then(brought_in).into_iter().collect()
         }
         KernelTaskState::Failed => {
             vec![format!("kapi log {id}"), format!("kapi task retry {id}")]

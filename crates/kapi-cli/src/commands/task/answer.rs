@@ -217,8 +217,13 @@ fn ended(task: &KernelTask) -> Vec<(&'static str, String)> {
         facts.push(("changed", counted(work.n_files, "file")));
     }
     if let (Some(branch), Some(commit)) = (&work.branch, &work.commit) {
+        let name = if work.is_held_back() {
+            "kept"
+        } else {
+            "branch"
+        };
         facts.push((
-            "branch",
+            name,
             format!("{branch} at {}", kapi_core::text::short_id(commit)),
         ));
     }

@@ -84,9 +84,8 @@ impl LoopExecution<'_> {
     }
 
     pub(super) fn with_left(&self, mut end: End) -> End {
-        if let (End::Failed(failure), Some(branch)) = (&mut end, &self.report.work.branch) {
-            let left = format!("; its work is on branch {branch}");
-            failure.message.push_str(&left);
+        if let End::Failed(failure) = &mut end {
+            failure.message.push_str(&self.report.work.left());
         }
         end
     }
@@ -117,13 +116,8 @@ impl LoopExecution<'_> {
             return (PhaseStatus::Error, Some(detail));
         }
         let details = failed.details.clone().unwrap_or_default();
-        let branch = self.report.work.branch.as_ref();
-        let left = branch.map(|branch| format!("; its work is on branch {branch}"));
-        let message = format!(
-            "eval {} did not pass: {details}{}",
-            failed.name,
-            left.unwrap_or_default()
-        );
+        let left = self.report.work.left();
+        let message = format!("eval {} did not pass: {details}{left}", failed.name);
         self.report.end = eval_failed(message);
         (PhaseStatus::Error, Some(detail))
     }

@@ -5,8 +5,7 @@ use kapi_core::usage::Usage;
 
 use super::{
     Ending, LEASE_MS, TestKernel, agent, by_agent, cancel, failed, give_back, locations, person,
-    plain,
-    request, word,
+    plain, request, word,
 };
 use crate::rules::command::{Hold, KernelCommand};
 use crate::rules::decide::attempt::SETTLING_LOSSES_MAX;
