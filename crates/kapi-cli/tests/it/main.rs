@@ -116,6 +116,7 @@ mod tricks;
 mod untouched;
 mod up;
 mod up_kernel;
+mod up_webhook;
 mod verdicts;
 mod waits;
 mod workflow_care;
