@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use kapi_core::task_id::LoopName;
 use kapi_core::value::KernelValue;
+use kapi_gateway::http::farewell::send_last;
 use kapi_gateway::http::head::{RequestHead, closing_answer};
 use kapi_gateway::http::reader::MessageReader;
 use kapi_gateway::http::timed::TimedSocket;
@@ -95,10 +96,13 @@ impl WebhookServer<'_> {
         let Ok(stranger) = self.waiting.enter(stream) else {
             return;
         };
+        // Until its answer was read: one that is refused gives way like one that says nothing.
+        let mut stranger = Some(stranger);
+        let deadline = Instant::now() + LIFE_MAX;
         let mut socket = TimedSocket::new(stream, IDLE_MAX);
-        socket.set_deadline(Some(Instant::now() + LIFE_MAX));
+        socket.set_deadline(Some(deadline));
         let mut reader = MessageReader::new(socket);
-        let answer = match self.answer(&mut reader, stranger) {
+        let answer = match self.answer(&mut reader, &mut stranger) {
             Ok(Some(reply)) => written(&reply),
             Ok(None) => return,
             Err(error) => match error.status() {
@@ -107,14 +111,13 @@ impl WebhookServer<'_> {
                 None => return,
             },
         };
-        // A caller that does not read its answer has no use for it.
-        drop(reader.inner_mut().write_all(&answer));
+        send_last(stream, &answer, deadline);
     }
 
     fn answer(
         &self,
         reader: &mut MessageReader<TimedSocket<'_>>,
-        stranger: Stranger<'_>,
+        stranger: &mut Option<Stranger<'_>>,
     ) -> Result<Option<WebhookReply>, HttpMessageError> {
         let Some(head) = reader.request(&HEAD)? else {
             return Ok(None);
@@ -145,7 +148,7 @@ impl WebhookServer<'_> {
                 "the secret is missing or wrong",
             )));
         }
-        drop(stranger);
+        *stranger = None;
         let payload = if body.is_empty() {
             KernelValue::Null
         } else {

@@ -4,6 +4,7 @@
 //! behind us must see the same message that was decided about. Knows no hosts, rules or keys.
 
 pub mod body;
+pub mod farewell;
 pub mod head;
 pub mod reader;
 pub mod timed;

@@ -8,9 +8,10 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::http::farewell::send_last;
 use crate::http::head::{Framing, Headers, HttpVersion, RequestHead, ResponseHead, closing_answer};
 use crate::http::reader::MessageReader;
-use crate::http::timed::TimedSocket;
+use crate::http::timed::{TimedSocket, moment_after};
 use crate::http::{HeadLimits, HttpMessageError};
 use crate::model::admission::{
     AllowedRequest, KeepAlive, RefusedRequest, allow, keep_of, reason, refused,
@@ -44,8 +45,17 @@ const ANSWER_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
 /// An agent's side of a connection.
 struct Agent<'a> {
+    stream: &'a TcpStream,
+    patience: Duration,
     reader: MessageReader<TimedSocket<'a>>,
     writer: TimedSocket<'a>,
+}
+
+impl Agent<'_> {
+    /// Sends an answer that nothing follows, also to an agent that is still sending its request.
+    fn send_last(&self, answer: &[u8]) {
+        send_last(self.stream, answer, moment_after(self.patience));
+    }
 }
 
 /// A body in memory, counted among all that are.
@@ -66,6 +76,8 @@ pub(crate) fn serve(gateway: &ModelGateway<'_>, stream: &TcpStream, stops: Stops
     // Without it, small events wait for each other; that is slow and nothing worse.
     let _nodelay: std::io::Result<()> = stream.set_nodelay(true);
     let mut agent = Agent {
+        stream,
+        patience,
         reader: MessageReader::new(TimedSocket::new(stream, patience)),
         writer: TimedSocket::new(stream, patience),
     };
@@ -404,8 +416,7 @@ fn malformed(
         };
         let body = gateway.upstream.dialect.error_body(kind, &reason(error));
         let bytes = closing_answer(status, "application/json", body.to_string().as_bytes());
-        // The agent may have gone; it is the one who broke the rules.
-        let _gone: std::io::Result<()> = agent.writer.write_all(&bytes);
+        agent.send_last(&bytes);
     }
     KeepAlive::Close
 }
@@ -420,6 +431,10 @@ fn answer(agent: &mut Agent<'_>, head: &ResponseHead, body: &[u8], keep: KeepAli
     }
     let mut bytes = head.to_bytes();
     bytes.extend_from_slice(body);
+    if keep == KeepAlive::Close {
+        agent.send_last(&bytes);
+        return keep;
+    }
     match agent.writer.write_all(&bytes) {
         Ok(()) => keep,
         Err(_agent_left) => KeepAlive::Close,

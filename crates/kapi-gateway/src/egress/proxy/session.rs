@@ -3,25 +3,19 @@
 //! Holds what every protocol of the proxy needs: the client, its unread bytes, its time. Knows how to
 //! admit a target and how to say no, not how requests look.
 
-use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpStream};
+use std::net::TcpStream;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::Proxy;
 use super::rejection::Rejection;
 use crate::egress::log::{ConnectionKind, RecordDraft};
 use crate::egress::policy::{EgressDecision, EgressTarget, Permit};
+use crate::http::farewell::send_last;
 use crate::http::head::closing_answer;
 use crate::http::reader::MessageReader;
 use crate::http::timed::{TimedSocket, moment_after};
 use crate::serve::{StopGuard, StopSignal};
-
-/// Most bytes read and dropped after an answer, so that the client gets to read it.
-const LINGER_BYTES_MAX: usize = 256 * 1024;
-
-/// Most time spent on that.
-const LINGER_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// One connection and its proxy.
 pub(super) struct Session<'a> {
@@ -127,24 +121,9 @@ impl<'a> Session<'a> {
         self.send_last(&answer);
     }
 
-    /// Sends the last bytes of a connection and lets the client read them.
-    ///
-    /// Closing with unread bytes would reset the connection and throw the answer away, so what the
-    /// client still sends is read for a moment.
+    /// Sends the last bytes of the connection and lets the client read them.
     pub(super) fn send_last(&self, answer: &[u8]) {
-        let mut timed = TimedSocket::new(self.client, LINGER_TIME_MAX);
-        timed.set_deadline(Some(moment_after(LINGER_TIME_MAX)));
-        if timed.write_all(answer).is_err() || self.client.shutdown(Shutdown::Write).is_err() {
-            return;
-        }
-        let mut dropped = vec![0_u8; 8 * 1024];
-        let mut n_dropped = 0_usize;
-        while let Ok(n_bytes @ 1..) = timed.read(&mut dropped) {
-            n_dropped += n_bytes;
-            if n_dropped > LINGER_BYTES_MAX {
-                return;
-            }
-        }
+        send_last(self.client, answer, self.deadline);
     }
 
     /// Answers a request that could not be read, where the client can still be told.
