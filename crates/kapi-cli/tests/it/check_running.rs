@@ -20,7 +20,8 @@ use kapi_sys::cancel::Cancel;
 use rustix::process::Signal;
 
 use crate::check::{assert_nothing_left, check, machine, one, own_programs, program, reported};
-use crate::environment::{Environment, await_some, processes_with, with_room};
+use crate::environment::{Environment, await_some, processes_with};
+use crate::room::with_room;
 
 /// Runs shell lines as checks, with a limit and so many at a time.
 fn run(

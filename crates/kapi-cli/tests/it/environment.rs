@@ -272,14 +272,6 @@ pub(crate) fn await_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
     }
 }
 
-/// Tries with a limit in milliseconds, and with twice as much for as long as the machine is too slow
-/// for what has to fit into it.
-pub(crate) fn with_room<T>(first_ms: u64, attempt: impl FnMut(u64) -> Option<T>) -> T {
-    let limits = iter::successors(Some(first_ms), |limit_ms| Some(limit_ms * 2));
-    let mut limits = limits.take_while(|limit_ms| Duration::from_millis(*limit_ms) < PATIENCE);
-    limits.find_map(attempt).unwrap()
-}
-
 /// Returns the processes that carry a text in their environment or command line.
 pub(crate) fn processes_with(marker: &str) -> Vec<String> {
     let own = std::process::id().to_string();

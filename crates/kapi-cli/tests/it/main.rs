@@ -97,6 +97,8 @@ mod prove_built;
 mod prove_installs;
 mod races;
 mod repositories;
+#[path = "../../../kapi-sys/tests/it/room.rs"]
+mod room;
 mod sandboxes;
 mod schemas;
 mod service;

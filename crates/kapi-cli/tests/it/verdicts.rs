@@ -6,7 +6,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::environment::{BRANCH, Environment, FIRST, TEST_SH, for_each, with_room, write};
+use crate::environment::{BRANCH, Environment, FIRST, TEST_SH, for_each, write};
+use crate::room::with_room;
 
 /// An agent that does the job.
 const HONEST: &str = "command:echo 42 > answer.txt";

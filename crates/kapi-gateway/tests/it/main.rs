@@ -39,4 +39,7 @@ mod model_tls;
 #[cfg(test)]
 mod model_trouble;
 #[cfg(test)]
+#[path = "../../../kapi-sys/tests/it/room.rs"]
+mod room;
+#[cfg(test)]
 mod support;

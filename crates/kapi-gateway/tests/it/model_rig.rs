@@ -347,17 +347,27 @@ pub(crate) fn put_json(stream: &TcpStream, status: &str, more_headers: &str, bod
     After::Keep
 }
 
+/// The head of a stream of events.
+const EVENTS: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+
 /// Begins a stream of events.
 pub(crate) fn begin_events(stream: &TcpStream) {
-    put(
-        stream,
-        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
-    );
+    put(stream, EVENTS);
+}
+
+/// Begins a stream of events whose first chunk comes with its head.
+pub(crate) fn begin_events_with(stream: &TcpStream, text: &str) {
+    put(stream, &format!("{EVENTS}{}", chunk(text)));
 }
 
 /// Writes one chunk of a body.
 pub(crate) fn put_chunk(stream: &TcpStream, text: &str) {
-    put(stream, &format!("{:x}\r\n{text}\r\n", text.len()));
+    put(stream, &chunk(text));
+}
+
+fn chunk(text: &str) -> String {
+    format!("{:x}\r\n{text}\r\n", text.len())
 }
 
 pub(crate) fn end_chunks(stream: &TcpStream) -> After {
@@ -434,6 +444,12 @@ impl Agent {
     /// Reads the head of an answer.
     pub(crate) fn receive_head(&mut self) -> ResponseHead {
         self.reader.response(&LIMITS).expect("an answer")
+    }
+
+    /// Reads an answer, if the gateway gives one before it closes the connection.
+    pub(crate) fn receive_if_any(&mut self, method: &str) -> Option<Got> {
+        let read = self.reader.fill("an answer");
+        matches!(read, Ok(1..)).then(|| self.receive(method))
     }
 
     /// Reads an answer to its end, or to where it breaks off.

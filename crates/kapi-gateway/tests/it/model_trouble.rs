@@ -2,6 +2,7 @@
 //!
 //! Time limits are short where one must run out, and long everywhere else.
 
+use std::cell::Cell;
 use std::net::{Shutdown, TcpListener};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -11,9 +12,10 @@ use kapi_gateway::model::event::GatewayEvent;
 use kapi_gateway::model::meter::UnknownUsage;
 
 use crate::model_rig::{
-    After, PATIENCE, Provide, Setup, begin_events, end_chunks, put, put_chunk, put_json, run,
+    After, PATIENCE, Provide, Setup, begin_events, begin_events_with, end_chunks, put, put_chunk, put_json, run,
     wait_for_close,
 };
+use crate::room::with_room;
 
 const SHORT: Duration = Duration::from_millis(300);
 const ANSWER: &str = r#"{"usage":{"input_tokens":10,"output_tokens":5}}"#;
@@ -56,14 +58,13 @@ fn a_provider_that_never_answers_is_a_stall_that_passes() {
 #[test]
 fn a_stream_that_stalls_breaks_off_after_what_came() {
     let provide: Provide<'_> = &|_, stream| {
-        begin_events(stream);
-        put_chunk(stream, STARTED);
+        // At once, for silence is measured from the head on.
+        begin_events_with(stream, STARTED);
         wait_for_close(stream);
         After::Close
     };
     let mut setup = Setup::new(ModelDialect::Anthropic);
-    // Silence is measured from what came, and that may take a busy provider longer.
-    setup.timeouts.silence = Duration::from_secs(2);
+    setup.timeouts.silence = SHORT;
     run(setup, provide, &|rig| {
         let got = rig.connect().post("/v1/messages", "{}");
         assert_eq!((got.body.as_str(), got.is_whole), (STARTED, false));
@@ -247,19 +248,27 @@ fn a_stop_ends_calls_that_hang() {
 
 #[test]
 fn an_agent_that_dawdles_is_let_go() {
-    let mut setup = Setup::new(ModelDialect::Anthropic);
-    setup.timeouts.agent = SHORT;
     let provide: Provide<'_> = &|_, _| panic!("not for the provider");
-    run(setup, provide, &|rig| {
-        let mut agent = rig.connect();
-        agent.send("POST /v1/messages HTTP/1.1\r\nhost:");
-        assert_eq!(agent.receive("POST").head.status, 408);
-        assert!(agent.is_closed());
-        let mut idle = rig.connect();
-        assert!(
-            idle.is_closed(),
-            "an idle connection is closed without a word"
-        );
+    with_room(300, |limit_ms| {
+        let mut setup = Setup::new(ModelDialect::Anthropic);
+        setup.timeouts.agent = Duration::from_millis(limit_ms);
+        let got = Cell::new(None);
+        run(setup, provide, &|rig| {
+            let mut idle = rig.connect();
+            let mut agent = rig.connect();
+            agent.send("POST /v1/messages HTTP/1.1\r\nhost:");
+            let answer = agent.receive_if_any("POST");
+            assert!(answer.is_none() || agent.is_closed());
+            got.set(answer);
+            assert!(
+                idle.is_closed(),
+                "an idle connection is closed without a word"
+            );
+        });
+        // One that has said nothing in time is idle, too.
+        let got = got.into_inner()?;
+        assert_eq!(got.head.status, 408);
+        Some(())
     });
 }
 

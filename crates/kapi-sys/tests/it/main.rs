@@ -17,6 +17,8 @@ mod process_end;
 #[cfg(test)]
 mod process_output;
 #[cfg(test)]
+mod room;
+#[cfg(test)]
 mod signal;
 #[cfg(test)]
 mod sim_disk;

@@ -12,12 +12,15 @@ use std::time::{Duration, Instant};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{ProcessEnd, Program, run, run_until_over};
 
+use crate::room::with_room;
 use crate::support::{
     Background, await_line, await_that, finish, is_alive, kill_by_pid, program, script,
 };
 
 /// Far below what a hang would take, far above what a slow machine needs.
 const SOON: Duration = Duration::from_secs(60);
+/// The first limit that is tried, in milliseconds.
+const LIMIT_MS: u64 = 300;
 
 /// A program that starts `background` and goes on only when its pid is in `pid_file`.
 fn with_background(background: &str, pid_file: &Path, then: &str) -> String {
@@ -30,16 +33,10 @@ fn sleeper(pid_file: &Path) -> String {
     format!("sh -c 'echo $$ > {}; exec sleep 1000'", pid_file.display())
 }
 
-/// Does it with 300 ms, and with twice as much time until there is a result: on a busy machine a
-/// program may not get to its point before its limit ends it.
-fn with_room<T>(attempt: impl FnMut(Duration) -> Option<T>) -> T {
-    let mut limits = (0..9).map(|doublings| Duration::from_millis(300 << doublings));
-    limits.find_map(attempt).unwrap()
-}
-
 #[test]
 fn the_deadline_ends_the_whole_tree_also_what_left_the_group() {
-    let (_directory, files) = with_room(|limit| {
+    let (_directory, files) = with_room(LIMIT_MS, |limit_ms| {
+        let limit = Duration::from_millis(limit_ms);
         let directory = tempfile::tempdir().unwrap();
         let files =
             ["group", "own-group", "own-session", "below"].map(|f| directory.path().join(f));
@@ -80,7 +77,8 @@ fn a_program_that_ignores_every_request_still_meets_its_deadline() {
 
 #[test]
 fn an_endless_flood_still_meets_its_deadline() {
-    let finished = with_room(|limit| {
+    let finished = with_room(LIMIT_MS, |limit_ms| {
+        let limit = Duration::from_millis(limit_ms);
         let mut flood = program("/usr/bin/yes", &[]);
         flood.limits.deadline = limit;
         let finished = finish(flood);
@@ -92,7 +90,8 @@ fn an_endless_flood_still_meets_its_deadline() {
 
 #[test]
 fn silence_ends_it_and_sound_keeps_it_alive() {
-    let silent = with_room(|limit| {
+    let silent = with_room(LIMIT_MS, |limit_ms| {
+        let limit = Duration::from_millis(limit_ms);
         let mut silent = script("echo once; sleep 1000");
         silent.limits.idle = Some(limit);
         let finished = finish(silent);
