@@ -12,7 +12,7 @@ use rustix::thread::UnshareFlags;
 use crate::{kernel, print};
 
 /// How long a hoard is kept by who is not stopped: longer than any look at it takes to come.
-const HOARDED: Duration = Duration::from_secs(15);
+const HOARDED: Duration = Duration::from_secs(300);
 
 /// Tries the named thing.
 pub(crate) fn attempt(words: &[&str]) -> i32 {

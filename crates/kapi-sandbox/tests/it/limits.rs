@@ -8,6 +8,7 @@ use kapi_sys::process;
 use rustix::process::geteuid;
 
 use crate::request::{Reply, Request};
+use crate::room::with_room;
 use crate::workplace::{Workplace, as_each_user, await_condition};
 
 const MIB: u64 = 1 << 20;
@@ -96,14 +97,19 @@ fn temporary_files_are_bounded_by_the_memory() {
 fn a_fork_bomb_stays_small_and_the_run_says_so() {
     as_each_user(|location| {
         // Every child waits, so that the number stays at its height until it has been seen.
-        let script = "import os, sys, time\nn = 0\nwhile n < 100:\n    try:\n        pid = os.fork()\n    except OSError:\n        break\n    if pid == 0:\n        time.sleep(3)\n        os._exit(0)\n    n += 1\nprint(n, flush=True)\ntime.sleep(1)\nos._exit(int(sys.argv[1]))";
+        let script = "import os, sys, time\nn = 0\nwhile n < 100:\n    try:\n        pid = os.fork()\n    except OSError:\n        break\n    if pid == 0:\n        time.sleep(600)\n        os._exit(0)\n    n += 1\nprint(n, flush=True)\ntime.sleep(float(sys.argv[2]))\nos._exit(int(sys.argv[1]))";
         let mut bomb = limited(location, "", &[("processes", 20)]);
         for (code, exceeded, met) in [("1", "processes 20", ""), ("0", "", "processes 20")] {
-            bomb.argv = ["/usr/bin/python3", "-c", script, code]
-                .map(str::to_owned)
-                .to_vec();
-            let reply = location.run(&bomb);
-            assert_eq!(reply.stdout, "19\n", "{reply:?}");
+            let reply = with_room(400, |height_ms| {
+                let height = format!("{}.{:03}", height_ms / 1_000, height_ms % 1_000);
+                bomb.argv = ["/usr/bin/python3", "-c", script, code, &height]
+                    .map(str::to_owned)
+                    .to_vec();
+                let reply = location.run(&bomb);
+                assert_eq!(reply.stdout, "19\n", "{reply:?}");
+                let is_seen = !reply.exceeded.is_empty() || !reply.met.is_empty();
+                is_seen.then_some(reply)
+            });
             assert_eq!(
                 (reply.exceeded.as_str(), reply.met.as_str()),
                 (exceeded, met),
@@ -175,12 +181,17 @@ fn filling_the_disk_ends_the_sandbox() {
         assert!(fs::metadata(location.path("work/fill")).unwrap().len() > 16 * MIB);
         let reply = run(
             location,
-            "head -c 10485760 /dev/zero > small; sleep 2; echo ok",
+            "head -c 10485760 /dev/zero > small; echo ok",
             &[("disk", 16 * MIB)],
         );
+        // The last look is after its end.
         assert_eq!(
-            (reply.stdout.as_str(), reply.exceeded.as_str()),
-            ("ok\n", ""),
+            (
+                reply.stdout.as_str(),
+                reply.exceeded.as_str(),
+                reply.met.as_str()
+            ),
+            ("ok\n", "", ""),
             "{reply:?}"
         );
         let reply = run(location, line, &[("disk", 16 * MIB)]);
@@ -192,8 +203,15 @@ fn filling_the_disk_ends_the_sandbox() {
 #[test]
 fn a_short_run_that_passes_the_disk_limit_is_told() {
     as_each_user(|location| {
-        let line = "head -c 33554432 /dev/zero > big; echo ok";
-        let reply = run(location, line, &[("disk", 16 * MIB)]);
+        let line = "sleep 0.3; fallocate -l 33554432 big; echo ok";
+        // A look may fall between the writing and the end, and end it before; the next looks are a
+        // second later.
+        let mut short = (0..20).map(|_| {
+            drop(fs::remove_file(location.path("work/big")));
+            run(location, line, &[("disk", 16 * MIB)])
+        });
+        let ended = short.find(|reply| reply.end != "Signaled(9)");
+        let reply = ended.expect("one that no look falls into");
         assert_eq!(
             (reply.end.as_str(), reply.stdout.as_str()),
             ("Exited(0)", "ok\n"),
@@ -209,13 +227,16 @@ fn only_the_offender_ends() {
     as_each_user(|location| {
         let calm = limited(
             location,
-            "for i in 1 2 3; do sleep 0.5; echo $i; done",
+            "touch up; until test -e go; do sleep 0.02; done; echo calm",
             &[("memory", 64 * MIB), ("processes", 50)],
         );
         let hog = limited(location, "/helper try hoard 300", &[("memory", 64 * MIB)]);
         std::thread::scope(|scope| {
             let calm = scope.spawn(|| location.run(&calm));
+            let up = location.path("work/up");
+            await_condition("the calm one is up", || up.exists());
             let hog = location.run(&hog);
+            location.file("work/go", "");
             assert_eq!(hog.exceeded, "memory 64 MiB", "{hog:?}");
             let calm = calm.join().unwrap();
             assert_eq!(
@@ -224,15 +245,21 @@ fn only_the_offender_ends() {
                     calm.stdout.as_str(),
                     calm.exceeded.as_str()
                 ),
-                ("Exited(0)", "1\n2\n3\n", ""),
+                ("Exited(0)", "calm\n", ""),
                 "{calm:?}"
             );
         });
     });
 }
 
-/// Lists the control groups of this test's sandboxes, in every tree that the machine has.
+/// Returns a name for sandboxes that no other test on this machine gives, whoever runs it.
+fn own_name(name: &str) -> String {
+    format!("{name}-{}", std::process::id())
+}
+
+/// Lists the control groups of sandboxes of a name, in every tree that the machine has.
 fn groups_left(name: &str) -> Vec<PathBuf> {
+    let name = format!("kapi-{name}.");
     let mut left = Vec::new();
     let mut to_see = vec![PathBuf::from("/sys/fs/cgroup")];
     while let Some(directory) = to_see.pop() {
@@ -240,7 +267,7 @@ fn groups_left(name: &str) -> Vec<PathBuf> {
             if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 continue;
             }
-            if entry.file_name().to_string_lossy().starts_with(name) {
+            if entry.file_name().to_string_lossy().starts_with(&name) {
                 left.push(entry.path());
             }
             to_see.push(entry.path());
@@ -251,11 +278,12 @@ fn groups_left(name: &str) -> Vec<PathBuf> {
 
 #[test]
 fn no_control_group_is_left() {
+    let name = own_name("limits-left");
     as_each_user(|location| {
         for line in ["true", "sleep 100 & exit 3", "/helper try hoard 200"] {
             let resources = [("memory", 64 * MIB), ("processes", 30), ("cpu", 500)];
             let mut request = limited(location, line, &resources);
-            request.name = "limits-left".to_owned();
+            request.name.clone_from(&name);
             request.deadline_ms = 10_000;
             let reply = location.run(&request);
             let is_held = reply.grade.contains("cpu by cgroup");
@@ -265,38 +293,39 @@ fn no_control_group_is_left() {
                 !geteuid().is_root() || location.is_ordinary() || is_held,
                 "{reply:?}"
             );
-            assert_eq!(groups_left("kapi-limits-left."), Vec::<PathBuf>::new());
+            assert_eq!(groups_left(&name), Vec::<PathBuf>::new());
         }
         let mut failed = limited(location, "true", &[("memory", 64 * MIB)]);
-        failed.name = "limits-left".to_owned();
+        failed.name.clone_from(&name);
         failed.argv = vec!["/no/such/program".to_owned()];
         assert!(location.run(&failed).end.contains("execve"));
-        assert_eq!(groups_left("kapi-limits-left."), Vec::<PathBuf>::new());
+        assert_eq!(groups_left(&name), Vec::<PathBuf>::new());
     });
 }
 
 #[test]
 fn groups_of_a_killed_host_side_are_removed_by_the_next() {
+    let name = own_name("limits-killed");
     as_each_user(|location| {
+        let n_groups = usize::from(has_groups(location));
         let mut request = limited(location, "touch up; sleep 100", &[("memory", 64 * MIB)]);
-        request.name = "limits-killed".to_owned();
+        request.name.clone_from(&name);
         let cancel = Cancel::new();
         std::thread::scope(|scope| {
             let driver = location.driver(&[], &["run"], &request);
             let running = scope.spawn(|| process::run(driver, &cancel, &mut |_| {}));
             let up = location.path("work/up");
             await_condition("the sandbox is up", || up.exists());
+            assert_eq!(groups_left(&name).len(), n_groups);
             // Ends the driver with the signal that leaves it no time for anything.
             cancel.raise();
             running.join().unwrap().unwrap();
         });
-        // Counted before the next run, which removes it.
-        let n_left = groups_left("kapi-limits-killed.").len();
-        assert_eq!(n_left, usize::from(has_groups(location)));
+        // Whoever runs next removes it, and that may be another test's sandbox.
         let is_gone = || {
             let next = run(location, "true", &[("memory", 64 * MIB)]);
             assert_eq!(next.end, "Exited(0)", "{next:?}");
-            groups_left("kapi-limits-killed.").is_empty()
+            groups_left(&name).is_empty()
         };
         // The kernel may still be burying the last process when the next run starts.
         await_condition("the group is gone", is_gone);
@@ -307,7 +336,8 @@ fn groups_of_a_killed_host_side_are_removed_by_the_next() {
 fn the_limit_of_processors_is_in_force() {
     let location = Workplace::new(geteuid().as_raw());
     let mut request = limited(&location, "read line", &[("cpu", 500)]);
-    request.name = "limits-cpu".to_owned();
+    let name = own_name("limits-cpu");
+    request.name.clone_from(&name);
     if !run(&location, "true", &[("cpu", 500)])
         .grade
         .contains("cpu by cgroup v1")
@@ -319,7 +349,7 @@ fn the_limit_of_processors_is_in_force() {
     std::thread::scope(|scope| {
         let running = scope.spawn(|| location.run(&request));
         await_condition("the group is made and joined", || {
-            groups_left("kapi-limits-cpu.")
+            groups_left(&name)
                 .first()
                 .is_some_and(|group| {
                     let read =

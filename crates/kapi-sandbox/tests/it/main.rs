@@ -20,6 +20,8 @@ mod podman;
 mod probe;
 #[path = "../helper/request.rs"]
 mod request;
+#[path = "../../../kapi-sys/tests/it/room.rs"]
+mod room;
 mod search_path;
 mod seccomp;
 mod setup_failure;
