@@ -18,44 +18,74 @@ const WORKER: &str = "command:echo 42 > answer.txt; echo it ran";
 /// Begins, and waits to be ended; the next attempt does the work.
 const HALF: &str = "command:if grep -q 'did not finish' \"$KAPI_PROMPT_FILE\"; then echo 42 > answer.txt; else echo half > answer.txt; echo begun; sleep 300; fi";
 
-/// Has the worker ended by a signal at the so-and-so-manieth git process after its agent has ended;
-/// at none where that is 0. Returns the file with the number of those processes.
-fn ended_at(env: &mut Environment, n: usize, signal: &str) -> PathBuf {
-    git_call_does(env, n, &format!("kill -{signal} $PPID"))
+/// Waits until the worker has seen what it was sent: nothing is pending, and its thread that takes
+/// signals sleeps again.
+const UNTIL_SEEN: &str = "until grep -q '^State:.S' /proc/$PPID/status && \
+    grep -q '^ShdPnd:.0*$' /proc/$PPID/status; do :; done";
+
+/// The git processes after an agent has ended.
+pub(crate) struct GitCalls {
+    /// With a file for each, called by its number.
+    directory: PathBuf,
+}
+
+impl GitCalls {
+    /// Returns the arguments of each.
+    pub(crate) fn said(&self) -> Vec<String> {
+        let files = (1..).map(|n: usize| self.directory.join(n.to_string()));
+        files
+            .map_while(|file| fs::read_to_string(file).ok())
+            .collect()
+    }
+}
+
+/// Has the worker killed at the so-and-so-manieth git process after its agent has ended; at none
+/// where that is 0.
+fn killed_at(env: &mut Environment, n: usize) -> GitCalls {
+    git_call_does(env, n, "kill -KILL $PPID")
+}
+
+/// Has the worker interrupted there.
+fn interrupted_at(env: &mut Environment, n: usize) -> GitCalls {
+    git_call_does(env, n, &format!("kill -INT $PPID; {UNTIL_SEEN}"))
 }
 
 /// Has a line of shell run at the so-and-so-manieth git process after the agent has ended.
-pub(crate) fn git_call_does(env: &mut Environment, n: usize, line: &str) -> PathBuf {
+pub(crate) fn git_call_does(env: &mut Environment, n: usize, line: &str) -> GitCalls {
     git_does(env, &format!("[ $CALLS = {n} ]"), line)
 }
 
 /// Has a line of shell run at each git process after the agent has ended for which a condition holds:
 /// of its arguments, and of `CALLS`, its number.
-fn git_does(env: &mut Environment, condition: &str, line: &str) -> PathBuf {
+fn git_does(env: &mut Environment, condition: &str, line: &str) -> GitCalls {
     let dir = env.root().join("git");
-    let (file, program) = (dir.join("calls"), dir.join("git"));
+    let (directory, program) = (dir.join("calls"), dir.join("git"));
+    fs::create_dir_all(&directory).unwrap();
     let path = std::env::var("PATH").unwrap();
     let real = std::env::split_paths(&path).map(|dir| dir.join("git"));
     let real = real.into_iter().find(|path| path.is_file()).unwrap();
     let state = env.home().join(".ilchul/sandboxes");
     let log = env.repository().join(".ilchul/kernel/events.jsonl");
+    // Two that run at once have a number each: a file is made once.
     let script = format!(
         "#!/bin/sh\n\
          if grep -qs '\"agent_ended\"' '{state}'/*/*/events.jsonl || grep -qs '\"execute\"' '{log}'; then\n\
-         echo \"$*\" >> '{file}'\n\
-         CALLS=$(wc -l < '{file}')\n\
+         CALLS=1\n\
+         set -C\n\
+         until {{ echo \"$*\" > '{directory}'/$CALLS; }} 2>/dev/null; do CALLS=$((CALLS + 1)); done\n\
+         set +C\n\
          if {condition}; then {line}; fi\n\
          fi\n\
          exec '{real}' \"$@\"\n",
         state = state.display(),
         log = log.display(),
-        file = file.display(),
+        directory = directory.display(),
         real = real.display(),
     );
     write(&program, script);
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     env.set("PATH", &format!("{}:{path}", dir.display()));
-    file
+    GitCalls { directory }
 }
 
 /// Returns how often the agent ran.
@@ -93,19 +123,18 @@ fn assert_done_once(env: &Environment, case: &str) {
 #[test]
 fn finished_work_is_adopted_wherever_its_worker_was_killed() {
     let mut env = Environment::new();
-    let file = ended_at(&mut env, 0, "KILL");
+    let git = killed_at(&mut env, 0);
     assert_eq!(run(&env, WORKER), 0);
-    let said = fs::read_to_string(file).unwrap();
+    let calls = git.said();
     assert_done_once(&env, "not killed");
-    let calls: Vec<&str> = said.lines().collect();
-    assert!(calls.len() > 10, "{said}");
+    assert!(calls.len() > 10, "{calls:?}");
     // The last takes away what held the work back that is on its branch.
     let all = (1..calls.len()).step_by(2).chain([calls.len()]);
     let cases: Vec<usize> = all.collect();
     for_each(&cases, |n| {
         let case = format!("killed at {n}: {}", calls[n - 1]);
         let mut env = Environment::new();
-        ended_at(&mut env, *n, "KILL");
+        killed_at(&mut env, *n);
         run(&env, WORKER);
         env.await_no_process();
         let once = env.kapi(&["up", "--once"]);
@@ -150,7 +179,7 @@ fn an_agents_own_commits_are_kept_wherever_its_worker_was_killed() {
 #[test]
 fn what_an_earlier_version_noted_of_a_finished_agent_is_adopted() {
     let mut env = Environment::new();
-    ended_at(&mut env, 1, "KILL");
+    killed_at(&mut env, 1);
     run(&env, WORKER);
     env.await_no_process();
     let dir = attempts(&env).pop().unwrap();
@@ -181,11 +210,10 @@ fn run_twice_at_most(env: &Environment, case: &str) {
 #[test]
 fn work_that_could_not_be_committed_is_kept_when_it_is_done_again() {
     let mut env = Environment::new();
-    let file = git_call_does(&mut env, 0, "exit 1");
+    let git = git_call_does(&mut env, 0, "exit 1");
     run_twice_at_most(&env, "nothing fails");
-    let said = fs::read_to_string(file).unwrap();
-    let calls: Vec<&str> = said.lines().collect();
-    assert!(calls.len() > 5, "{said}");
+    let calls = git.said();
+    assert!(calls.len() > 5, "{calls:?}");
     let cases: Vec<usize> = (1..=calls.len()).collect();
     let kept = AtomicUsize::new(0);
     for_each(&cases, |n| {
@@ -209,10 +237,10 @@ fn work_that_could_not_be_committed_is_kept_when_it_is_done_again() {
 #[test]
 fn what_an_attempt_left_that_could_not_be_cleared_goes_with_the_next_worker() {
     let mut env = Environment::new();
-    let file = git_call_does(&mut env, 0, "exit 1");
+    let git = git_call_does(&mut env, 0, "exit 1");
     run_twice_at_most(&env, "nothing fails");
-    let said = fs::read_to_string(file).unwrap();
-    let commit = said.lines().position(|line| line.contains("cat-file"));
+    let calls = git.said();
+    let commit = calls.iter().position(|said| said.contains("cat-file"));
     let n = commit.unwrap() + 1;
     let mut env = Environment::new();
     let mended = env.root().join("mended");
@@ -239,16 +267,16 @@ fn what_an_attempt_left_that_could_not_be_cleared_goes_with_the_next_worker() {
 #[test]
 fn an_interrupt_while_it_verifies_costs_no_second_run() {
     let mut env = Environment::new();
-    let file = ended_at(&mut env, 0, "INT");
+    let git = interrupted_at(&mut env, 0);
     assert_eq!(run(&env, WORKER), 0);
-    let said = fs::read_to_string(file).unwrap();
-    let n_calls = said.lines().count();
+    let said = git.said();
+    let n_calls = said.len();
     // At the last the work is proved, and gets its branch.
     let cases = [n_calls / 2, n_calls - 2];
     for_each(&cases, |n| {
         let mut env = Environment::new();
-        ended_at(&mut env, *n, "INT");
-        assert_eq!(run(&env, WORKER), 130, "{n}: {said}");
+        interrupted_at(&mut env, *n);
+        assert_eq!(run(&env, WORKER), 130, "{n}: {said:?}");
         let waiting = env.json(&["show", "task_1"]);
         assert_eq!(waiting["status"], "queued", "{n}: {waiting:#}");
         assert_eq!(waiting["phase"], "evaluate", "{n}: {waiting:#}");
@@ -329,13 +357,13 @@ fn a_loops_run_goes_on_with_an_agent_that_had_finished_unrecorded() {
             ".pi/loops/fix.md",
             "---\nname: fix\nworkspace: branch\nverify: [sh test.sh]\n---\nMake it right.\n",
         );
-        let file = ended_at(&mut env, n, "KILL");
+        let git = killed_at(&mut env, n);
         env.kapi(&["loop", "run", "fix", "--json"]);
         env.await_no_process();
-        (env, file)
+        (env, git)
     };
-    let (env, file) = machine(0);
-    let n_calls = fs::read_to_string(file).unwrap().lines().count();
+    let (env, git) = machine(0);
+    let n_calls = git.said().len();
     assert_eq!(branches(&env), ["kapi/fix-task_1"]);
     for_each(&[1, 2, 3, n_calls / 2, n_calls], |n| {
         let (env, _) = machine(*n);

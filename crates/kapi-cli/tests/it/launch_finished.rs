@@ -76,12 +76,11 @@ fn resume_takes_over_what_an_agent_had_finished_wherever_the_launcher_was_killed
     for (options, step) in all {
         let branch = options[1];
         let mut env = machine();
-        let file = git_call_does(&mut env, 0, "exit 1");
+        let git = git_call_does(&mut env, 0, "exit 1");
         let output = launch(&env, options);
         assert_eq!(output.code, 0, "{options:?}: {output:?}");
-        let said = fs::read_to_string(file).unwrap();
-        let calls: Vec<&str> = said.lines().collect();
-        assert!(calls.len() > 1, "{said}");
+        let calls = git.said();
+        assert!(calls.len() > 1, "{calls:?}");
         let subjects =
             |env: &Environment| env.git(&["log", "--format=%s", &format!("main..{branch}")]);
         let refs = |env: &Environment| {
