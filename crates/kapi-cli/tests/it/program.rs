@@ -2,8 +2,8 @@
 //!
 //! Knows the outer form of what `kapi` prints, not what should stand in it.
 
-use std::io::{BufRead as _, BufReader, Read};
-use std::process::{Child, Command};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStderr, ChildStdout, Command};
 use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -31,6 +31,9 @@ pub(crate) struct Run {
 /// A program that runs beside the test, ended with it.
 pub(crate) struct Running {
     child: Child,
+    /// What it said and nobody has looked at yet: it may say several lines at once.
+    stdout: BufReader<ChildStdout>,
+    stderr: BufReader<ChildStderr>,
 }
 
 impl Output {
@@ -157,8 +160,14 @@ impl Run {
 
 impl Running {
     pub(crate) fn spawn(mut command: Command) -> Self {
-        let child = command.spawn().unwrap();
-        Self { child }
+        let mut child = command.spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        Self {
+            child,
+            stdout,
+            stderr,
+        }
     }
 
     /// Returns its process id.
@@ -185,21 +194,22 @@ impl Running {
 
     /// Reads lines of its standard output until one is wanted, and returns that line.
     pub(crate) fn await_line(&mut self, is_it: &dyn Fn(&str) -> bool) -> String {
-        read_until(self.child.stdout.as_mut().unwrap(), is_it)
+        read_until(&mut self.stdout, is_it)
     }
 
     /// Does the same with its standard error.
     pub(crate) fn await_notice(&mut self, is_it: &dyn Fn(&str) -> bool) -> String {
-        read_until(self.child.stderr.as_mut().unwrap(), is_it)
+        read_until(&mut self.stderr, is_it)
     }
 
-    /// Waits for its end.
+    /// Waits for its end, and returns what it said since it was last looked at.
     pub(crate) fn finish(mut self) -> Output {
-        let child = &mut self.child;
-        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let reader = thread::spawn(move || read_all(stdout));
-        let stderr = read_all(stderr);
-        let stdout = reader.join().unwrap();
+        let (stdout, stderr) = (&mut self.stdout, &mut self.stderr);
+        let (stdout, stderr) = thread::scope(|scope| {
+            let reader = scope.spawn(|| read_all(stdout));
+            let stderr = read_all(stderr);
+            (reader.join().unwrap(), stderr)
+        });
         let status = self.child.wait().unwrap();
         let code = status.code().unwrap_or(-1);
         Output {
@@ -234,8 +244,7 @@ pub(crate) fn parse(line: &str) -> Value {
     serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line:?}"))
 }
 
-fn read_until(pipe: &mut impl Read, is_it: &dyn Fn(&str) -> bool) -> String {
-    let mut reader = BufReader::new(pipe);
+fn read_until(reader: &mut impl BufRead, is_it: &dyn Fn(&str) -> bool) -> String {
     loop {
         let mut line = String::new();
         let count = reader.read_line(&mut line).unwrap();
@@ -246,8 +255,8 @@ fn read_until(pipe: &mut impl Read, is_it: &dyn Fn(&str) -> bool) -> String {
     }
 }
 
-fn read_all(pipe: Option<impl Read>) -> String {
+fn read_all(pipe: &mut impl Read) -> String {
     let mut bytes = Vec::new();
-    pipe.unwrap().read_to_end(&mut bytes).unwrap();
+    pipe.read_to_end(&mut bytes).unwrap();
     String::from_utf8_lossy(&bytes).into_owned()
 }
