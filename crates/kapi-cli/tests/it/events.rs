@@ -147,7 +147,7 @@ fn what_happens_is_followed_and_a_log_that_begins_anew_is_read_anew() {
     // Somebody damages one log: that is told once, and the others go on.
     let log = env.log(FIRST);
     let whole = fs::read(&log).unwrap();
-    write(&log, &whole[..whole.len() / 2]);
+    env.place(&log, &whole[..whole.len() / 2]);
     let damaged = await_kind("stream_unreadable");
     assert_eq!(damaged["stream"], format!("goal/{FIRST}"));
     env.json(&["cancel", "2"]);

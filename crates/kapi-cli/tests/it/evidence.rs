@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::environment::{BRANCH, Environment, FIRST, TASK, write};
+use crate::parking::{TWICE, working};
 
 const RIGHT: &str = "command:echo 42 > answer.txt";
 
@@ -198,12 +199,7 @@ fn the_runs_of_a_task_are_audited() {
 #[test]
 fn a_run_that_is_repeated_after_a_kill_does_not_contradict_the_log() {
     let env = Environment::new();
-    let slow = "command:echo begun; [ $KAPI_TURN -gt 1 ] || sleep 0.3; echo 42 > answer.txt";
-    let running = env.start_run(slow, &[]);
-    env.await_event(FIRST, &|event| {
-        event["type"] == "effect_intended" && event["data"]["effect"] == "t001-agent-a1"
-    });
-    running.kill();
+    working(&env, TWICE, &[]).kill();
     assert_eq!(env.kapi(&["audit"]).code, 0);
     env.resume("1").assert_status("done", 0);
     assert_eq!(env.kapi(&["audit"]).code, 0);

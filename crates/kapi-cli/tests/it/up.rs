@@ -1,14 +1,16 @@
 //! `kapi up`: parked goals wake once, active ones find a driver, and killing everything changes
 //! nothing.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use kapi_goal::rules::state::GoalStatus;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::environment::{BRANCH, Environment, FIRST, TASK, write};
+use crate::environment::{
+    BRANCH, Environment, FIRST, TASK, await_some, processes_with, write,
+};
 use crate::parking::{
     TWICE, assert_woken_and_done, await_working, count, for_file, forget_beginning, load, nth,
     orphaned, park, parked, working,
@@ -259,18 +261,26 @@ fn wakes(running: &Running) -> u64 {
 #[test]
 fn a_parked_goal_hardly_wakes_the_supervisor_and_costs_no_process() {
     /// Long enough to see several of the looks that are taken without a reason.
-    const WATCHED: Duration = Duration::from_secs(12);
+    const WATCHED: Duration = Duration::from_secs(11);
     let env = Environment::new();
     parked(&env, for_file(&env, "ready"), None);
     let mut supervisor = env.start(&["up"]);
     supervisor.await_line(&|line| line.contains("parked until the file"));
-    let before = wakes(&supervisor);
-    let processes = crate::environment::processes_with(&env.marker());
-    assert_eq!(processes.len(), 1, "only the supervisor: {processes:?}");
+    // What it asked when it began may still be ending.
+    await_some("only the supervisor", || {
+        (processes_with(&env.marker()).len() == 1).then_some(())
+    });
+    let (before, began) = (wakes(&supervisor), Instant::now());
     // This is the time that is measured, not a wait for something.
     thread::sleep(WATCHED);
     let used = wakes(&supervisor) - before;
-    assert!(used <= 40, "woken {used} times in {WATCHED:?}");
+    let passed = began.elapsed();
+    let most = passed.as_millis() / 300;
+    assert!(
+        u128::from(used) <= most,
+        "woken {used} times in {passed:?}"
+    );
+    assert_eq!(processes_with(&env.marker()).len(), 1);
     end(supervisor);
 }
 

@@ -16,10 +16,10 @@ use crate::workflow_support::{Machine, last};
 
 const RALPH: &str = "001-greet-people-name";
 const WORDS: [&str; 4] = ["greet", "people", "by", "name"];
-/// The first step of T-001 in the script of the agent that works.
-const FIRST_STEP: &str = "- steps: [{write: {path: word.txt";
+/// The first step of T-001 and of T-002 in the script of the agent that works.
+const FIRST_STEPS: [&str; 2] = ["{write: {path: word.txt", "{write: {path: MANUAL"];
 
-/// A machine whose first task waits at a gate.
+/// A machine whose first task waits at a gate, or both of its first ones.
 struct Gated {
     machine: Machine,
     gate: PathBuf,
@@ -27,21 +27,28 @@ struct Gated {
 
 impl Gated {
     fn new() -> Self {
+        Self::at(&FIRST_STEPS[..1], "")
+    }
+
+    /// Makes one whose tasks wait at these steps, with more of the person's configuration.
+    fn at(steps: &[&str], more: &str) -> Self {
         let machine = Machine::new();
         let gate = machine.env.root().join("gate");
         fs::create_dir(&gate).unwrap();
         machine
             .env
-            .configure(&format!("[sandbox]\nread_only = [{gate:?}]\n"));
+            .configure(&format!("[sandbox]\nread_only = [{gate:?}]\n{more}"));
         let script = machine.env.root().join("agent.yaml");
-        let text = fs::read_to_string(&script).unwrap();
-        assert!(text.contains(FIRST_STEP), "{text}");
+        let mut text = fs::read_to_string(&script).unwrap();
         let wait = format!(
             "while [ ! -e {}/open ]; do sleep 0.05; done",
             gate.display()
         );
-        let gated = format!("- steps: [{{bash: {wait:?}}}, {{write: {{path: word.txt");
-        write(&script, text.replacen(FIRST_STEP, &gated, 1));
+        for step in steps {
+            assert!(text.contains(step), "{text}");
+            text = text.replacen(step, &format!("{{bash: {wait:?}}}, {step}"), 1);
+        }
+        write(&script, text);
         Self { machine, gate }
     }
 
@@ -63,12 +70,13 @@ impl Gated {
         self.task(of_plan, &|task| task["state"] == "running")
     }
 
-    fn start(&self) -> Running {
+    fn start(&self, options: &[&str]) -> Running {
         let machine = &self.machine;
         let mut args = vec!["ralph"];
         args.extend(WORDS);
         args.extend(["--agent", &machine.agent, "--reviewer", &machine.reviewer]);
         args.extend(["--judge", "none", "--unlinked", "--approve-plan", "auto"]);
+        args.extend(options);
         machine.env.start(&args)
     }
 }
@@ -96,18 +104,13 @@ fn held_at_once(events: &[Value]) -> usize {
 
 #[test]
 fn the_work_of_a_plan_is_tasks_of_the_kernel() {
-    let machine = Machine::new();
-    let env = &machine.env;
-    env.configure("[kernel]\nmax_concurrency = 1\n");
-    let options = [
-        "--unlinked",
-        "--approve-plan",
-        "auto",
-        "--jobs",
-        "2",
-        "--json",
-    ];
-    let done = machine.ralph(&WORDS, &options);
+    let gated = Gated::at(&FIRST_STEPS, "[kernel]\nmax_concurrency = 1\n");
+    let (machine, env) = (&gated.machine, &gated.machine.env);
+    let mut driver = gated.start(&["--jobs", "2", "--json"]);
+    // Both that could be done at once were begun, and the project has one place.
+    driver.await_line(&|line| line.contains("all 1 slots of the project are in use"));
+    gated.open();
+    let done = driver.finish();
     let view = last(&done);
     assert_eq!(done.code, 0, "{view:#}\n{}", done.stderr);
 
@@ -127,14 +130,8 @@ fn the_work_of_a_plan_is_tasks_of_the_kernel() {
         // What was used stands in the goal's account, and nowhere twice.
         assert_eq!(task["usage"]["input_tokens"], 0, "{task:#}");
     }
-    // Both that could be done at once were begun, and the project has one place.
-    let events = kernel_events(&machine);
+    let events = kernel_events(machine);
     assert_eq!(held_at_once(&events), 1, "{events:#?}");
-    let said = &done.stdout;
-    assert!(
-        said.contains("all 1 slots of the project are in use"),
-        "{said}"
-    );
 
     let dispatches: Vec<&Value> = view["workers"]
         .as_array()
@@ -149,7 +146,7 @@ fn the_work_of_a_plan_is_tasks_of_the_kernel() {
         assert_eq!(goal["goal"], dispatch["goal"], "{dispatch:#}");
         assert_eq!(goal["effect"], dispatch["effect"], "{dispatch:#}");
     }
-    assert_pointers(&machine, tasks[0]["id"].as_str().unwrap());
+    assert_pointers(machine, tasks[0]["id"].as_str().unwrap());
     // The goals stand under the workflow's name, and its own number stays the last one.
     let shown = env.json(&["show", "1/T-002"]);
     assert_eq!(shown["id"], "001-greet-people-name_T-002", "{shown:#}");
@@ -190,7 +187,7 @@ fn assert_pointers(machine: &Machine, id: &str) {
 fn a_worker_takes_what_a_killed_drive_left_and_the_next_drive_waits_for_it() {
     let gated = Gated::new();
     let env = &gated.machine.env;
-    let driver = gated.start();
+    let driver = gated.start(&[]);
     gated.running("T-001");
     driver.kill();
     env.await_no_process();
@@ -227,7 +224,7 @@ fn a_worker_takes_what_a_killed_drive_left_and_the_next_drive_waits_for_it() {
 fn a_cancelled_task_lets_go_of_its_goal_and_the_workflow_is_told() {
     let gated = Gated::new();
     let env = &gated.machine.env;
-    let driver = gated.start();
+    let driver = gated.start(&[]);
     let task = gated.running("T-001");
     let id = task["id"].as_str().unwrap();
     let goal = task["goal"]["goal"].as_str().unwrap();

@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::time::Instant;
 
 use kapi_git::candidate::CandidateError;
 use kapi_git::diff::DiffCount;
+use kapi_git::repository::Repository;
 
 use crate::fixture::{
-    AT, BRANCH, Fixture, changed, commit, listing, read, refused, shell, turn, write,
+    AT, BRANCH, Fixture, changed, commit, counting, listing, read, refused, reported, shell, turn,
+    write,
 };
 
 #[test]
@@ -161,20 +162,27 @@ fn line_endings_are_converted_as_the_repository_says() {
 }
 
 #[test]
-fn five_thousand_files_are_quick() {
-    let fixture = Fixture::new();
-    shell(
-        &fixture.repo(),
-        "for d in $(seq 50); do mkdir -p d/$d; for f in $(seq 100); do echo $d $f > d/$d/$f; done; done",
-    );
-    fixture.commit("many");
-    let started = Instant::now();
-    let (repository, workspace) = fixture.workspace();
-    write(&workspace.path.join("d/7/7"), "changed");
-    let candidate = commit(&repository, &workspace);
-    assert_eq!(changed(&candidate), ["d/7/7 Modified"]);
-    let took = started.elapsed();
-    assert!(took.as_secs() < 20, "took {took:?}");
+fn five_thousand_files_start_no_more_processes_than_a_hundred() {
+    let asked = |n_directories: u32| {
+        let fixture = Fixture::new();
+        shell(
+            &fixture.repo(),
+            &format!(
+                "for d in $(seq {n_directories}); do mkdir -p d/$d; for f in $(seq 100); do \
+                 echo $d $f > d/$d/$f; done; done"
+            ),
+        );
+        fixture.commit("many");
+        let (git, calls) = counting(&fixture);
+        let repository = Repository::discover(&git, &fixture.repo()).expect("discover");
+        let made = repository.create_workspace(&fixture.plan());
+        let workspace = made.expect("workspace");
+        write(&workspace.path.join("d/1/7"), "changed");
+        let candidate = commit(&repository, &workspace);
+        assert_eq!(changed(&candidate), ["d/1/7 Modified"]);
+        reported(&calls)
+    };
+    assert_eq!(asked(50), asked(1));
 }
 
 #[test]
