@@ -18,7 +18,8 @@ fn spender(dollars: &[&str], rest: &str) -> String {
 }
 
 fn capped(machine_per_day_usd: &str) -> Environment {
-    let env = Environment::new();
+    let mut env = Environment::new();
+    env.at_noon();
     env.configure(&format!(
         "[spend]\nmachine_per_day_usd = {machine_per_day_usd}\nask_at_percent = 100\n"
     ));

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, iter, thread};
 
+use kapi_sys::clock::{Clock as _, StepClock, SystemClock};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -26,6 +27,7 @@ pub(crate) const BRANCH: &str = "feat/goal-make-answer-right";
 pub(crate) const FIRST: &str = "001-make-answer-right";
 /// The longest that anything is waited for.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
+const DAY_MS: i64 = 86_400_000;
 /// How many cases of one test are under way at once.
 const CASES_AT_ONCE: usize = 4;
 /// How often a condition is looked at: looking takes time from what is waited for.
@@ -92,6 +94,17 @@ impl Environment {
     /// Sets a variable for everything that is started from now on.
     pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.vars.insert(name.to_owned(), value.to_owned());
+    }
+
+    /// Makes it noon, UTC, for everything that is started from now on, so that no day ends meanwhile;
+    /// returns the same time.
+    pub(crate) fn at_noon(&mut self) -> StepClock {
+        let now_ms = SystemClock.now_ms();
+        let noon_ms = now_ms - now_ms.rem_euclid(DAY_MS) + DAY_MS / 2;
+        let file = self.root().join("clock");
+        write(&file, format!("{:+}", noon_ms - now_ms));
+        self.set("KAPI_TEST_CLOCK", &file.display().to_string());
+        StepClock::new(noon_ms)
     }
 
     pub(crate) fn root(&self) -> &Path {

@@ -342,7 +342,8 @@ fn the_dashboard_has_tasks_with_reasons_and_loops_and_needs_nothing_to_be_there(
 
 #[test]
 fn the_dashboard_as_data_has_what_is_alive_what_waits_what_was_spent_and_the_sandboxes() {
-    let env = Environment::new();
+    let mut env = Environment::new();
+    env.at_noon();
     let agent = env.script("agent.yaml", "turns:\n  - steps:\n      - bash: 'true'\n");
     env.run(&agent, &["--turns", "1"])
         .assert_status("paused", 5);

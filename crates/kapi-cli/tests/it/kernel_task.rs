@@ -329,7 +329,8 @@ fn a_followed_log_shows_what_is_written_and_ends_with_the_task() {
 
 #[test]
 fn what_a_day_may_cost_holds_the_tasks_after_it() {
-    let env = Environment::new();
+    let mut env = Environment::new();
+    env.at_noon();
     env.configure("[kernel]\nusd_per_day = 0.5\n");
     let dear = env.script(
         "dear.yaml",

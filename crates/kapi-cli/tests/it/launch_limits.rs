@@ -93,7 +93,8 @@ fn a_raise_that_a_launch_cannot_take_changes_nothing() {
 }
 
 fn capped() -> (Environment, String) {
-    let env = Environment::new();
+    let mut env = Environment::new();
+    env.at_noon();
     env.configure("[spend]\nmachine_per_day_usd = 1.0\nask_at_percent = 100\n");
     let steps = "turns:\n  - steps:\n      - bash: touch began\n      \
                  - usage: {input_tokens: 900, output_tokens: 100, usd: 0.7}\n      \

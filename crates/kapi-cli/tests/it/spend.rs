@@ -93,7 +93,8 @@ fn keys(view: &Value) -> Vec<String> {
 
 #[test]
 fn it_shows_where_money_and_tokens_went() {
-    let (env, key) = project();
+    let (mut env, key) = project();
+    let clock = env.at_noon();
     let judge = Turn {
         agent: "codex",
         role: ModelRole::Judge,
@@ -106,8 +107,8 @@ fn it_shows_where_money_and_tokens_went() {
         usd_micros: Some(2_000_000),
         ..EXECUTOR
     };
-    spend(&env.home(), &SystemClock, &key, &[EXECUTOR, judge, other]);
-    spend(&env.home(), &SystemClock, "elsewhere", &[EXECUTOR]);
+    spend(&env.home(), &clock, &key, &[EXECUTOR, judge, other]);
+    spend(&env.home(), &clock, "elsewhere", &[EXECUTOR]);
     let view = env.json(&["spend"]);
     assert_eq!(view["project"], json!(key));
     let goals = [
@@ -210,13 +211,14 @@ fn since_leaves_out_what_was_before() {
 
 #[test]
 fn an_unknown_price_is_said_and_not_counted_as_nought() {
-    let (env, key) = project();
+    let (mut env, key) = project();
+    let clock = env.at_noon();
     let unknown = Turn {
         model: "brand-new",
         usd_micros: None,
         ..EXECUTOR
     };
-    spend(&env.home(), &SystemClock, &key, &[unknown]);
+    spend(&env.home(), &clock, &key, &[unknown]);
     let shown = env.kapi(&["spend"]);
     assert!(
         shown.stdout.contains("unknown") && !shown.stdout.contains('$'),
@@ -239,7 +241,7 @@ fn an_unknown_price_is_said_and_not_counted_as_nought() {
         shown.stdout.contains("unknown"),
         "what was not known stays so: {shown:?}"
     );
-    spend(&env.home(), &SystemClock, &key, &[EXECUTOR]);
+    spend(&env.home(), &clock, &key, &[EXECUTOR]);
     let shown = env.kapi(&["spend"]);
     assert!(
         shown.stdout.contains("$1.25 and 1 of unknown cost"),
@@ -249,8 +251,9 @@ fn an_unknown_price_is_said_and_not_counted_as_nought() {
 
 #[test]
 fn caps_are_the_persons_and_a_project_only_lowers_them() {
-    let (env, key) = project();
-    spend(&env.home(), &SystemClock, &key, &[EXECUTOR]);
+    let (mut env, key) = project();
+    let clock = env.at_noon();
+    spend(&env.home(), &clock, &key, &[EXECUTOR]);
     env.configure("[spend]\nmachine_per_day_usd = 20\nproject_per_day_usd = 5.5\n");
     env.write(
         ".ilchul/config.toml",

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex};
+use std::sync::{Condvar, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
@@ -26,7 +26,7 @@ use kapi_spend::record::{Ledger, LedgerHome};
 use kapi_spend::rules::caps::Caps;
 use kapi_spend::rules::prices::Prices;
 use kapi_store::layout::{ProjectLayout, project_key};
-use kapi_sys::clock::SystemClock;
+use kapi_sys::clock::{StepClock, SystemClock};
 use kapi_sys::real_disk::RealDisk;
 use kapi_task::perform::{Performer, PerformerSettings};
 use kapi_task::record::admission::{KeyAsk, LoopAsk, TaskAdmission, TaskAsk};
@@ -47,6 +47,8 @@ use tempfile::TempDir;
 
 /// The longest that a test waits for anything.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// The time of what is spent: no day of a cap ends while a test runs.
+static NOON: LazyLock<StepClock> = LazyLock::new(|| StepClock::new(1_800_014_400_000));
 
 /// Takes what happens; the second argument cancels the task.
 type Watcher<'a> = dyn Fn(&Activity, &dyn Fn()) + Sync + 'a;
@@ -225,7 +227,7 @@ impl Machine {
     pub(crate) fn spending(&self) -> Spending<'static> {
         let home = LedgerHome {
             disk: &RealDisk,
-            clock: &SystemClock,
+            clock: &*NOON,
             home: self.root.path().join("home"),
             owner: "test".to_owned(),
         };
@@ -233,7 +235,7 @@ impl Machine {
             ledger: Some(Ledger::open(home).unwrap()),
             caps: self.caps,
             project: self.setting.project_key.clone(),
-            clock: &SystemClock,
+            clock: &*NOON,
         }
     }
 
