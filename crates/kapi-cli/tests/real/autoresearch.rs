@@ -15,6 +15,10 @@ use crate::machine::Machine;
 const ID: &str = "001-fewer-comparisons";
 const BRANCH: &str = "perf/autoresearch-fewer-comparisons";
 
+/// What hangs is ended by the clock alone, which a busy machine makes a matter of luck; the search of
+/// a scripted agent has it.
+const HANGING: &str = "fewer writes";
+
 /// One experiment: what is done, and what is said of it. Prompts differ in how many runs are left.
 fn experiment(runs_left: usize, idea: &Idea) -> Route {
     let answer = &idea.answer;
@@ -42,7 +46,8 @@ fn scenario(bag: &[Idea]) -> ModelScenario {
 }
 
 fn search(cli: Cli) {
-    let bag = mixed_bag();
+    let mut bag = mixed_bag();
+    bag.retain(|idea| idea.description != HANGING);
     let machine = Machine::new(scenario(&bag));
     let env = &machine.env;
     write_program(&env.repository()).unwrap();
@@ -56,7 +61,7 @@ fn search(cli: Cli) {
         "--runs",
         &runs,
         "--benchmark-timeout",
-        "8s",
+        "10m",
         "--held-back",
         &held_back,
     ];
