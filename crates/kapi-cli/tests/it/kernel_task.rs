@@ -308,7 +308,7 @@ fn tasks_are_listed_by_where_they_stand_the_ended_ones_newest_first() {
 #[test]
 fn a_followed_log_shows_what_is_written_and_ends_with_the_task() {
     let env = Environment::new();
-    let slow = "command:echo first; while [ ! -e stop ] && [ $((n=n+1)) -lt 40 ]; do sleep 0.05; done; echo last";
+    let slow = "command:echo first; while [ ! -e stop ] && [ $((n=n+1)) -lt 10 ]; do sleep 0.05; done; echo last";
     let worker = env.start(&["task", "run", "x", "--json", "--agent", slow]);
     crate::environment::await_some("the task", || {
         (env.kapi(&["show", "task_1"]).code == 0).then_some(())

@@ -38,7 +38,7 @@ fn processes_that_are_killed_lose_nothing_and_repeat_no_end() {
         processes: 4,
         kill_every: Duration::from_millis(200),
         seed: 7,
-        deadline: Duration::from_secs(120),
+        deadline: Duration::from_secs(480),
     };
     let stormed = storm(Path::new(WORKER), dir.path(), &options).unwrap();
     assert!(stormed.kills > 0, "nobody was killed: {stormed:?}");

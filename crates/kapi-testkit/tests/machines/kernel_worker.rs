@@ -32,7 +32,7 @@ use serde_json::value::RawValue;
 use crate::support::{Fixture, ROOT};
 
 /// The longest anything may take here.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(240);
 
 /// Something that threads wait for.
 #[derive(Default)]

@@ -30,7 +30,7 @@ fn processes_and_a_server_that_are_killed_lose_nothing_and_repeat_no_end() {
         processes: 4,
         kill_every: Duration::from_secs(1),
         seed: 7,
-        deadline: Duration::from_secs(240),
+        deadline: Duration::from_secs(480),
     };
     let mut killed = |kills: u64| {
         if kills == 2 {

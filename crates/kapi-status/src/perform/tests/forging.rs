@@ -147,7 +147,7 @@ fn a_flood_is_cut_short_and_the_host_goes_on() {
         heard.n_understood <= 25 * ticks + 1_000,
         "{heard:?} in {took:?}"
     );
-    assert!(took < Duration::from_secs(20), "{took:?}");
+    assert!(took < Duration::from_secs(120), "{took:?}");
     assert_eq!(read(writer.path()).phase, StatusPhase::Exploring);
 }
 

@@ -253,7 +253,7 @@ fn a_question_that_is_not_wanted_any_more_ends_at_once() {
         matches!(outcome, WorkflowOutcome::Cancelled { .. }),
         "{outcome:?}"
     );
-    assert!(begun.elapsed() < Duration::from_secs(60));
+    assert!(begun.elapsed() < Duration::from_secs(300));
     let scratch = rig.world(&effect.workflow).location.scratch;
     assert_eq!(fs::read_dir(scratch).unwrap().count(), 0);
 }
