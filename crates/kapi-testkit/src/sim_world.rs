@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
@@ -28,6 +29,9 @@ use crate::oracle::{Oracle, OracleViolation, check_performed, read_log};
 use crate::sim_mistake::Mistake;
 use crate::sim_scenario::{AgentScript, JudgeScript, PROTECTED_FILE, SimScenario, project};
 use crate::sim_tree::{Files, SimClock, commit_id, tree_id};
+
+/// How often an agent looks whether it is called off.
+const CANCEL_LOOK: Duration = Duration::from_micros(200);
 
 /// What a crash does not take away.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -251,7 +255,7 @@ impl SimWorld {
             AgentScript::IsCancelled(cancel) => {
                 cancel(&self.disk, &self.clock, &effect.goal);
                 while !watch.cancel.is_raised() && !self.disk.is_crashed() {
-                    std::thread::yield_now();
+                    std::thread::park_timeout(CANCEL_LOOK);
                 }
                 return cut_off();
             }

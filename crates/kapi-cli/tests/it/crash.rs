@@ -193,7 +193,7 @@ fn kill_at(env: &Environment, moment: Moment) {
 }
 
 fn await_moment(env: &Environment, moment: Moment) {
-    await_some("enough events", || {
+    env.await_record(&env.goal_dir(FIRST), "enough events", || {
         (env.events(FIRST).len() >= moment.events).then_some(())
     });
     // This is the moment itself, not a wait for something.

@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, iter, thread};
 
+use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_sys::clock::{Clock as _, StepClock, SystemClock};
+use kapi_sys::process::process_name;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -30,8 +32,12 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 const DAY_MS: i64 = 86_400_000;
 /// How many cases of one test are under way at once.
 const CASES_AT_ONCE: usize = 4;
-/// How often a condition is looked at: looking takes time from what is waited for.
-const LOOK: Duration = Duration::from_millis(5);
+/// The pauses between two looks at a condition that nobody tells of: looking takes time from what is
+/// waited for, so they grow with the time that has passed.
+const LOOK_MIN: Duration = Duration::from_millis(2);
+const LOOK_MAX: Duration = Duration::from_millis(50);
+/// The longest until what should be told of is looked at all the same.
+const UNTOLD_MAX: Duration = Duration::from_millis(500);
 
 /// The verify script of every repository: the answer must be 42.
 pub(crate) const TEST_SH: &str = "\
@@ -239,22 +245,56 @@ impl Environment {
 
     /// Waits until a goal's log holds an event, and returns it.
     pub(crate) fn await_event(&self, id: &str, is_it: &dyn Fn(&Value) -> bool) -> Value {
-        await_some(&format!("an event in {id}"), || {
+        self.await_record(&self.goal_dir(id), &format!("an event in {id}"), || {
             self.events(id).into_iter().find(|event| is_it(event))
         })
+    }
+
+    /// Waits until something is recorded in a directory of the repository, which need not be there yet.
+    pub(crate) fn await_record<T>(
+        &self,
+        dir: &Path,
+        what: &str,
+        mut look: impl FnMut() -> Option<T>,
+    ) -> T {
+        let repository = self.repository();
+        let within = dir.ancestors().take_while(|path| path.starts_with(&repository));
+        let watched = WakeSources {
+            directories: within.map(Path::to_path_buf).collect(),
+            ..WakeSources::default()
+        };
+        let began = Instant::now();
+        let mut alarm = Alarm::new().unwrap();
+        loop {
+            alarm.watch(&watched).unwrap();
+            if let Some(found) = look() {
+                return found;
+            }
+            assert!(began.elapsed() < PATIENCE, "waited in vain for {what}");
+            alarm.sleep(UNTOLD_MAX, &|| false).unwrap();
+        }
     }
 
     /// Waits until no process of this machine is left.
     pub(crate) fn await_no_process(&self) {
         let marker = self.marker();
         let began = Instant::now();
+        let mut alarm = Alarm::new().unwrap();
         loop {
             let left = processes_with(&marker);
-            if left.is_empty() {
+            let Some(first) = left.first() else {
                 return;
-            }
+            };
             assert!(began.elapsed() < PATIENCE, "processes are left: {left:?}");
-            thread::sleep(LOOK);
+            let pid = first.split(' ').next().unwrap().parse().unwrap();
+            let watched = WakeSources {
+                processes: process_name(pid).into_iter().collect(),
+                ..WakeSources::default()
+            };
+            alarm.watch(&watched).unwrap();
+            if !watched.processes.is_empty() {
+                alarm.sleep(UNTOLD_MAX, &|| false).unwrap();
+            }
         }
     }
 
@@ -285,11 +325,15 @@ pub(crate) fn usual<'a>(agent: &'a str, options: &[&'a str]) -> Vec<&'a str> {
 pub(crate) fn await_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
+        let before = began.elapsed();
         if let Some(found) = look() {
             return found;
         }
-        assert!(began.elapsed() < PATIENCE, "waited in vain for {what}");
-        thread::sleep(LOOK);
+        let passed = began.elapsed();
+        assert!(passed < PATIENCE, "waited in vain for {what}");
+        // At most half of the time is for looking.
+        let pause = (passed / 10).clamp(LOOK_MIN, LOOK_MAX);
+        thread::sleep(pause.max(passed - before));
     }
 }
 

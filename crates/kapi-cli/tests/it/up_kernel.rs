@@ -27,7 +27,8 @@ pub(crate) fn count(env: &Environment, kind: &str) -> usize {
 }
 
 pub(crate) fn await_count(env: &Environment, kind: &str, n: usize) {
-    await_some(&format!("{n} of {kind}"), || {
+    let kernel = env.repository().join(".ilchul/kernel");
+    env.await_record(&kernel, &format!("{n} of {kind}"), || {
         (count(env, kind) >= n).then_some(())
     });
 }

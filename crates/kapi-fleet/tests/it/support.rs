@@ -1,6 +1,8 @@
 //! Batches to append, and what must hold of a log whatever happened to it.
 
 use std::collections::BTreeMap;
+use std::thread;
+use std::time::Duration;
 
 use kapi_core::actor::Actor;
 use kapi_fleet::error::FleetError;
@@ -66,6 +68,11 @@ impl Writer {
         };
         self.log.append(&mut self.cursor, &batch)
     }
+}
+
+/// Pauses between two looks: whoever looks without one takes the time of what is waited for.
+pub(crate) fn pause() {
+    thread::park_timeout(Duration::from_millis(5));
 }
 
 /// Returns who wrote a record, and its number among theirs.

@@ -284,7 +284,7 @@ pub(crate) fn usage(tokens: u64) -> Usage {
 /// Stays until the effect is no longer wanted.
 pub(crate) fn until_cancelled(watch: &EffectWatch<'_>) -> GoalOutcome {
     while !watch.cancel.is_raised() {
-        std::thread::yield_now();
+        std::thread::park_timeout(std::time::Duration::from_micros(200));
     }
     GoalOutcome::Cancelled {
         usage: Usage::default(),

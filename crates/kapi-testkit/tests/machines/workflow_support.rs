@@ -218,7 +218,7 @@ pub(crate) fn draft() -> InterviewIntent {
 /// Stays until the effect is no longer wanted.
 pub(crate) fn until_cancelled(watch: &EffectWatch<'_>) -> WorkflowOutcome {
     while !watch.cancel.is_raised() {
-        std::thread::yield_now();
+        std::thread::park_timeout(std::time::Duration::from_micros(200));
     }
     WorkflowOutcome::Cancelled {
         usage: Usage::default(),

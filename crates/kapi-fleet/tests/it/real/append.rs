@@ -9,7 +9,7 @@ use kapi_fleet::log::{BatchOutcome, FleetCursor, NetLog};
 
 use crate::cluster::{Cluster, settings};
 use crate::proxy::Proxy;
-use crate::support::{Writer, check, says};
+use crate::support::{Writer, check, pause, says};
 
 const WRITERS: usize = 8;
 
@@ -130,7 +130,7 @@ fn a_batch_whose_answer_was_lost_is_there_once_and_known_to_be() {
         let mut n = 0;
         while n < 4 {
             n += watched.read_more(&mut cursor).unwrap().len();
-            std::thread::yield_now();
+            pause();
         }
         proxy.mend();
         let appended = thread.join().unwrap();

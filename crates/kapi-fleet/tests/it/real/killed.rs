@@ -19,6 +19,7 @@ use kapi_task::rules::task_state::KernelTaskState;
 
 use crate::cluster::{Cluster, settings};
 use crate::real::queue::{Machine, PATIENCE, capacity, claim, finish, submit};
+use crate::support::pause;
 
 /// Where the other process finds the servers; set only there.
 const PORTS: &str = "KAPI_FLEET_TEST_PORTS";
@@ -77,6 +78,7 @@ fn kill_a_worker() {
         if let Some(hold) = claim(&mut queue, &own, 60_000) {
             break hold;
         }
+        pause();
     };
     assert_eq!(hold.task, task);
     assert!(Some(hold.fence) > begun.lease.map(|lease| lease.fence));
@@ -118,7 +120,7 @@ fn be_the_worker(ports: &str) {
         let mut out = std::io::stdout();
         writeln!(out, "{WORKS_ON}{}", task.id).unwrap();
         while !handle.cancel().is_raised() {
-            thread::yield_now();
+            pause();
         }
         AttemptReport::of(End::Cancelled)
     };
@@ -137,6 +139,7 @@ fn be_the_worker(ports: &str) {
         let began = Instant::now();
         while began.elapsed() < PATIENCE + Duration::from_secs(10) {
             worker.step(&|| true).unwrap();
+            pause();
         }
         worker.leave();
     });

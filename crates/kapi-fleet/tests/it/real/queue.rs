@@ -29,6 +29,7 @@ use tempfile::TempDir;
 
 use crate::cluster::{Cluster, settings};
 use crate::proxy::Proxy;
+use crate::support::pause;
 
 /// The longest anything may take here.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
@@ -213,6 +214,7 @@ fn a_worker_that_died_loses_its_task_by_time_and_cannot_write_any_more() {
         if let Some(hold) = claim(&mut alive, &other, 15_000) {
             break hold;
         }
+        pause();
     };
     assert!(
         claimed.elapsed() >= Duration::from_millis(700),
@@ -259,7 +261,7 @@ fn a_queue_is_worked_off_once_by_four_machines_while_a_server_is_killed() {
         let began = Instant::now();
         while performed.lock().unwrap().len() < 8 {
             assert!(began.elapsed() < PATIENCE, "nothing is performed");
-            thread::yield_now();
+            pause();
         }
         cluster.wait_until_healthy();
         cluster.kill(0);
@@ -316,6 +318,7 @@ fn machine_works(
                 return;
             }
             assert!(began.elapsed() < PATIENCE, "{totals:?}");
+            pause();
         }
     });
 }
@@ -338,7 +341,7 @@ fn a_worker_that_is_cut_off_stops_and_another_takes_over() {
         let began = Instant::now();
         while !handle.cancel().is_raised() {
             assert!(began.elapsed() < PATIENCE, "nobody called it off");
-            thread::yield_now();
+            pause();
         }
         was_called_off.store(true, Ordering::SeqCst);
         AttemptReport::of(End::Cancelled)
@@ -359,6 +362,7 @@ fn a_worker_that_is_cut_off_stops_and_another_takes_over() {
         while worker.n_jobs() == 0 {
             assert!(began.elapsed() < PATIENCE, "it is not claimed");
             worker.step(&|| true).unwrap();
+            pause();
         }
         proxy.cut();
         let error = worker.step(&|| true).unwrap_err();
@@ -372,6 +376,7 @@ fn a_worker_that_is_cut_off_stops_and_another_takes_over() {
             if let Some(hold) = claim(&mut queue, &own, 60_000) {
                 break hold;
             }
+            pause();
         };
         proxy.mend();
         // What the first one says now counts for nothing.
@@ -379,6 +384,7 @@ fn a_worker_that_is_cut_off_stops_and_another_takes_over() {
         while worker.n_jobs() > 0 {
             assert!(began.elapsed() < PATIENCE);
             worker.step(&|| true).unwrap();
+            pause();
         }
         queue
             .submit(&Actor::Engine, &KernelCommand::Begin(hold))

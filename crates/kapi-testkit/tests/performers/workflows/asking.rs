@@ -243,7 +243,7 @@ fn a_question_that_is_not_wanted_any_more_ends_at_once() {
     let outcome = thread::scope(|scope| {
         scope.spawn(|| {
             while fs::metadata(&prompt).is_err() {
-                thread::yield_now();
+                thread::park_timeout(Duration::from_millis(2));
             }
             cancel.raise();
         });

@@ -270,7 +270,7 @@ tasks:
                     .any(|it| matches!(it, Activity::Tool { name, .. } if name == "bash"))
             };
             while !is_under_way() {
-                thread::yield_now();
+                thread::park_timeout(std::time::Duration::from_millis(2));
             }
             cancel.raise();
         });
