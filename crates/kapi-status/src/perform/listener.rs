@@ -26,6 +26,8 @@ const TICK: Duration = Duration::from_millis(100);
 const UNDERSTOOD_MAX: u32 = 25;
 /// Messages of one tick that are taken off the queue.
 const TAKEN_MAX: u32 = 1_000;
+/// The longest that what is queued at the end is taken: on a busy machine a tick is not enough for it.
+const DRAIN_MAX: Duration = Duration::from_secs(10);
 /// Messages of one run that are understood: two hundred thousand hooks are nobody's work.
 const MESSAGES_MAX: u64 = 200_000;
 
@@ -104,7 +106,7 @@ impl HookListener {
         };
         while !stop.is_raised() {
             let began = Instant::now();
-            let n_taken = self.tick(&mut ear, UNDERSTOOD_MAX)?;
+            let n_taken = self.take(&mut ear, UNDERSTOOD_MAX, TICK)?;
             if n_taken >= TAKEN_MAX {
                 // The rest of the tick belongs to others; senders wait at a full queue.
                 thread::sleep(TICK.saturating_sub(began.elapsed()));
@@ -112,7 +114,7 @@ impl HookListener {
         }
         let drain = self.socket.set_nonblocking(true);
         drain.map_err(StatusError::at("listen in", &self.directory))?;
-        self.tick(&mut ear, TAKEN_MAX)?;
+        self.take(&mut ear, TAKEN_MAX, DRAIN_MAX)?;
         Ok(ear.heard)
     }
 
@@ -127,11 +129,16 @@ impl HookListener {
         drop(woken());
     }
 
-    /// Takes messages until the tick is over or enough were taken; returns how many.
-    fn tick(&self, ear: &mut ListenerSession<'_>, understood_max: u32) -> Result<u32, StatusError> {
+    /// Takes messages until the time is over or enough were taken; returns how many.
+    fn take(
+        &self,
+        ear: &mut ListenerSession<'_>,
+        understood_max: u32,
+        time_max: Duration,
+    ) -> Result<u32, StatusError> {
         let began = Instant::now();
         let mut n_taken = 0;
-        while n_taken < TAKEN_MAX && began.elapsed() < TICK {
+        while n_taken < TAKEN_MAX && began.elapsed() < time_max {
             let Some(length) = self.receive(&mut ear.buffer)? else {
                 break;
             };

@@ -141,10 +141,9 @@ fn a_flood_is_cut_short_and_the_host_goes_on() {
     let took = began.elapsed();
     let heard = watched.hooks.unwrap();
     assert_eq!(heard.n_understood + heard.n_dropped, n_sent);
-    assert!(heard.n_dropped > 0, "in {took:?} not one was dropped");
-    let ticks = u64::try_from(took.as_millis() / 100).unwrap() + 2;
+    // So fewer than were sent, unless the machine took long for them.
     assert!(
-        heard.n_understood <= 25 * ticks + 1_000,
+        heard.n_understood <= allowed(took),
         "{heard:?} in {took:?}"
     );
     assert!(took < Duration::from_secs(120), "{took:?}");
@@ -166,7 +165,6 @@ fn empty_messages_do_not_wake_the_listener_into_a_new_allowance() {
     let heard = watched.hooks.unwrap();
     assert_eq!(heard.n_understood, 0);
     assert!(heard.n_malformed <= allowed(began.elapsed()), "{heard:?}");
-    assert!(heard.n_dropped > 0, "{heard:?}");
 }
 
 #[test]
