@@ -118,8 +118,7 @@ pub(crate) fn test(root: &Path, filter: &[&str]) -> anyhow::Result<()> {
 
 /// Returns how many tests run at once: half of a test's time is waiting for a disk or another process.
 fn test_threads() -> usize {
-    let processors = thread::available_parallelism().map_or(1, NonZero::get);
-    processors + processors.div_ceil(2)
+    2 * thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 fn format(root: &Path) -> anyhow::Result<()> {
