@@ -68,6 +68,7 @@ pub(crate) fn read(path: &Path, links: Links) -> Result<Option<String>, Error> {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
+    use std::io::Write as _;
     use std::os::unix::fs::symlink;
     use std::path::Path;
 
@@ -94,7 +95,8 @@ mod tests {
         assert!(refusal(&at("link"), Links::Refused).ends_with("it is a link"));
         symlink("nowhere", at("astray")).unwrap();
         assert!(refusal(&at("astray"), Links::Followed).ends_with("a file that does not exist"));
-        std::fs::write(at("latin"), b"caf\xe9").unwrap();
+        let mut latin = File::create(at("latin")).unwrap();
+        latin.write_all(b"caf\xe9").unwrap();
         assert!(refusal(&at("latin"), Links::Followed).ends_with("it is not UTF-8 text"));
         let mode = Mode::RUSR | Mode::WUSR;
         mknodat(CWD, at("pipe"), FileType::Fifo, mode, 0).unwrap();

@@ -157,16 +157,15 @@ fn an_agents_own_commits_are_kept_wherever_its_worker_was_killed() {
     let subjects = |env: &Environment| env.git(&["log", "--format=%s", "main..kapi/task_1"]);
     let expected = "make it right\nsecond\nfirst";
     let mut env = Environment::new();
-    let file = ended_at(&mut env, 0, "KILL");
+    let git = killed_at(&mut env, 0);
     assert_eq!(keep(&env), 0);
     assert_eq!(subjects(&env).trim(), expected);
-    let said = fs::read_to_string(file).unwrap();
-    let calls: Vec<&str> = said.lines().collect();
+    let calls = git.said();
     let cases: Vec<usize> = (1..=calls.len()).step_by(4).collect();
     for_each(&cases, |n| {
         let case = format!("killed at {n}: {}", calls[n - 1]);
         let mut env = Environment::new();
-        ended_at(&mut env, *n, "KILL");
+        killed_at(&mut env, *n);
         keep(&env);
         env.await_no_process();
         let once = env.kapi(&["up", "--once"]);
