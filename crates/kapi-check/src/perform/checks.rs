@@ -31,7 +31,7 @@ use crate::rules::checks::profile::{CheckProfiles, TABLE};
 use crate::rules::checks::program::programs_of;
 use crate::rules::checks::report::{CheckResult, ChecksReport};
 use crate::rules::checks::settle::settle;
-use crate::rules::checks::stray::strays;
+use crate::rules::checks::stray::{SelectedRoots, strays};
 use crate::rules::checks::{Check, CheckChoice, CheckVerb, PlannedCheck, ProjectRoot, select};
 
 /// The projects of a working tree.
@@ -96,7 +96,12 @@ pub fn discover(directory: &Path) -> Result<Discovery, Failure> {
     let at = survey::relative(&top, &directory);
     let within = select::nearest(&roots, &at).map_or("", |root| root.path.as_str());
     let mut notes = surveyed.notes;
-    notes.extend(strays(&profiles, &surveyed.directories, &roots, within));
+    let selected = SelectedRoots {
+        profiles: &profiles,
+        directories: &surveyed.directories,
+        roots: &roots,
+    };
+    notes.extend(strays(&selected, within));
     Ok(Discovery {
         roots: select::around(&roots, &at),
         notes,

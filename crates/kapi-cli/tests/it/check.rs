@@ -164,7 +164,7 @@ fn real_node_and_make_run_what_the_project_says() {
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(
         reported(&document),
-        [". test node-npm passed", ". build cpp-make passed"]
+        [". test node-npm passed", ". build make passed"]
     );
     assert_eq!(one(&document, ".", "test")["output"], "42\n");
     assert_eq!(one(&document, ".", "build")["output"], "made\n");
@@ -234,7 +234,9 @@ fn a_missing_tool_is_skipped_with_its_reason_and_stops_nobody() {
     program(&elsewhere.join("stylua"), "exit 0");
     let path = format!("{}:{SYSTEM_PATH}", elsewhere.display());
     env.set("PATH", &path);
-    env.write(".luaurc", "{}");
+    for name in [".luaurc", "selene.toml", "stylua.toml"] {
+        env.write(name, "");
+    }
     let (output, document) = check(&env, &[]);
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(document["ok"], Value::Null);
@@ -258,7 +260,7 @@ fn a_missing_tool_is_skipped_with_its_reason_and_stops_nobody() {
 #[test]
 fn what_has_nothing_to_check_is_skipped() {
     let env = machine();
-    env.write("requirements.txt", "");
+    env.write("requirements.txt", "mypy\n");
     let tools = own_programs(&env);
     program(
         &tools.join("pytest"),
@@ -274,7 +276,7 @@ fn what_has_nothing_to_check_is_skipped() {
     assert_eq!(reason("test"), "pytest found no test");
     assert_eq!(
         reason("typecheck"),
-        "`mypy --version` does not work in the sandbox"
+        "`mypy --version` does not work in the sandbox: not installed"
     );
 }
 
@@ -286,7 +288,7 @@ fn a_list_runs_nothing() {
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(
         reported(&document),
-        [". test cpp-make ready", ". build cpp-make skipped"]
+        [". test make ready", ". build make skipped"]
     );
     assert_eq!(document["ok"], Value::Null);
     let human = env.kapi(&["check", "--list"]);

@@ -269,7 +269,7 @@ fn what_a_killed_check_left_is_removed_by_the_next() {
     running.kill();
     env.await_no_process();
     let (_, document) = check(&env, &["--only", "build"]);
-    assert_eq!(reported(&document), [". build cpp-make passed"]);
+    assert_eq!(reported(&document), [". build make passed"]);
     assert_nothing_left(&env);
 }
 
@@ -278,11 +278,7 @@ fn without_isolation_checks_write_into_the_project_and_it_is_said() {
     let env = machine();
     env.write("Makefile", "test:\n\t@touch made; pwd\n");
     let (output, document) = check(&env, &["--only", "test", "--sandbox", "none"]);
-    assert_eq!(
-        reported(&document),
-        [". test cpp-make passed"],
-        "{output:?}"
-    );
+    assert_eq!(reported(&document), [". test make passed"], "{output:?}");
     assert!(
         output.stderr.contains("note: without isolation"),
         "{output:?}"

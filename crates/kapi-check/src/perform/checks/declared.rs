@@ -2,24 +2,16 @@
 //!
 //! A file that cannot be read lists nothing, which is told; the checks of its directory go on.
 
+mod scan;
+
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::rules::checks::directory::{Directory, MemberList, WorkspaceNotation};
+use self::scan::{cmake, go_work, gradle, meson, pytest_of_ini, rebar, solution, test_paths};
+use crate::rules::checks::directory::{Directory, MemberList, WorkspaceNotation, below_top};
 
-/// The files that are read.
-pub(super) const FILES: [&str; 8] = [
-    "Cargo.toml",
-    "package.json",
-    "pnpm-workspace.yaml",
-    "pyproject.toml",
-    "deno.json",
-    "deno.jsonc",
-    "pom.xml",
-    "mix.exs",
-];
 /// How many modules of a `pom.xml` are read.
 const MODULES_MAX: usize = 1_000;
 
@@ -36,21 +28,9 @@ struct PnpmWorkspace {
 /// Adds what the files say to a directory, and returns what could not be read, as fragments.
 pub(super) fn declare(texts: &BTreeMap<String, String>, directory: &mut Directory) -> Vec<String> {
     let mut faults = Vec::new();
-    for name in FILES {
-        let Some(text) = texts.get(name) else {
-            continue;
-        };
-        let declared = match name {
-            "Cargo.toml" => cargo(text, directory),
-            "package.json" => node(text, directory),
-            "pnpm-workspace.yaml" => pnpm(text),
-            "pyproject.toml" => uv(text),
-            "deno.json" | "deno.jsonc" => deno(text),
-            "pom.xml" => Ok(maven(text)),
-            _ => Ok(mix(text)),
-        };
-        match declared {
-            Ok(declared) => directory.declared.extend(declared),
+    for (name, text) in texts {
+        match lists(name, text, directory) {
+            Ok(found) => directory.declared.extend(found),
             Err(UnreadableFile) => {
                 faults.push(format!("{name} cannot be read, so its content is unknown"));
             }
@@ -59,8 +39,34 @@ pub(super) fn declare(texts: &BTreeMap<String, String>, directory: &mut Director
     faults
 }
 
-/// Everything below a workspace belongs to it unless it is excluded: Cargo itself refuses to work in
-/// a package that neither is a member nor excluded.
+/// Returns the lists of a file, by its name.
+fn lists(
+    name: &str,
+    text: &str,
+    directory: &mut Directory,
+) -> Result<Vec<MemberList>, UnreadableFile> {
+    let of_ini = |section| pytest_of_ini(text, section);
+    let list = match name {
+        "Cargo.toml" => cargo(text, directory)?,
+        "package.json" => node(text, directory)?,
+        "pnpm-workspace.yaml" => pnpm(text)?,
+        "pyproject.toml" => return python(text),
+        "deno.json" | "deno.jsonc" => deno(text)?,
+        "pom.xml" => maven(text),
+        "mix.exs" => mix(text),
+        "go.work" => Some(go_work(text)),
+        "settings.gradle" | "settings.gradle.kts" => Some(gradle(text)),
+        "CMakeLists.txt" => Some(cmake(text)),
+        "meson.build" => Some(meson(text)),
+        "rebar.config" => Some(rebar(text)),
+        "pytest.ini" | "tox.ini" => of_ini("pytest"),
+        "setup.cfg" => of_ini("tool:pytest"),
+        name if name.ends_with(".sln") || name.ends_with(".slnx") => Some(solution(text)),
+        _ => None,
+    };
+    Ok(list.into_iter().collect())
+}
+
 fn cargo(text: &str, directory: &mut Directory) -> Result<Option<MemberList>, UnreadableFile> {
     let table: toml::Table = toml::from_str(text).map_err(|_| UnreadableFile)?;
     let paths = path_dependencies(&table).into_iter();
@@ -73,8 +79,7 @@ fn cargo(text: &str, directory: &mut Directory) -> Result<Option<MemberList>, Un
         let below = excluded.iter().map(|path| format!("{path}/**"));
         MemberList {
             workspace: WorkspaceNotation::Cargo,
-            members: vec!["**".to_owned()],
-            named: strings(workspace.get("members")),
+            members: strings(workspace.get("members")),
             excluded: below.chain(excluded.clone()).collect(),
         }
     }))
@@ -98,23 +103,6 @@ fn path_dependencies(table: &toml::Table) -> Vec<&str> {
     found
 }
 
-/// Returns a path relative to the top that a directory names relative to itself; `None` where it leaves
-/// the project.
-fn below_top(directory: &str, path: &str) -> Option<String> {
-    let mut parts: Vec<&str> = directory
-        .split('/')
-        .filter(|part| !part.is_empty())
-        .collect();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()?),
-            name => parts.push(name),
-        }
-    }
-    Some(parts.join("/"))
-}
-
 fn node(text: &str, directory: &mut Directory) -> Result<Option<MemberList>, UnreadableFile> {
     let package: Value = serde_json::from_str(text).map_err(|_| UnreadableFile)?;
     let scripts = package.get("scripts").and_then(Value::as_object);
@@ -132,17 +120,25 @@ fn pnpm(text: &str) -> Result<Option<MemberList>, UnreadableFile> {
     Ok(Some(patterns(WorkspaceNotation::Node, workspace.packages)))
 }
 
-fn uv(text: &str) -> Result<Option<MemberList>, UnreadableFile> {
+/// Returns the members of a workspace of uv, and where pytest looks for tests.
+fn python(text: &str) -> Result<Vec<MemberList>, UnreadableFile> {
     let table: toml::Table = toml::from_str(text).map_err(|_| UnreadableFile)?;
-    let workspace = ["tool", "uv", "workspace"]
-        .iter()
-        .try_fold(&table, |table, key| table.get(*key)?.as_table());
-    Ok(workspace.map(|workspace| MemberList {
+    let at = |keys: &[&str]| {
+        keys.iter()
+            .try_fold(&table, |table, key| table.get(*key)?.as_table())
+    };
+    let uv = at(&["tool", "uv", "workspace"]).map(|workspace| MemberList {
         workspace: WorkspaceNotation::Uv,
         members: strings(workspace.get("members")),
-        named: Vec::new(),
         excluded: strings(workspace.get("exclude")),
-    }))
+    });
+    let pytest = at(&["tool", "pytest", "ini_options"]).or_else(|| at(&["tool", "pytest"]));
+    let pytest = pytest.and_then(|settings| settings.get("testpaths"));
+    let pytest = pytest.map(|found| match found.as_str() {
+        Some(text) => test_paths(text.split_whitespace()),
+        None => test_paths(strings(Some(found)).iter().map(String::as_str)),
+    });
+    Ok(uv.into_iter().chain(pytest).collect())
 }
 
 fn deno(text: &str) -> Result<Option<MemberList>, UnreadableFile> {
@@ -160,7 +156,6 @@ fn maven(text: &str) -> Option<MemberList> {
     (!members.is_empty()).then_some(MemberList {
         workspace: WorkspaceNotation::Maven,
         members,
-        named: Vec::new(),
         excluded: Vec::new(),
     })
 }
@@ -171,7 +166,6 @@ fn mix(text: &str) -> Option<MemberList> {
     Some(MemberList {
         workspace: WorkspaceNotation::Mix,
         members: vec![format!("{path}/*")],
-        named: Vec::new(),
         excluded: Vec::new(),
     })
 }
@@ -185,7 +179,6 @@ fn patterns(workspace: WorkspaceNotation, all: Vec<String>) -> MemberList {
     MemberList {
         workspace,
         members,
-        named: Vec::new(),
         excluded: excluded.collect(),
     }
 }
@@ -235,7 +228,7 @@ mod tests {
             (
                 "Cargo.toml",
                 "[workspace]\nmembers=[\"a\"]\nexclude=[\"f\"]",
-                "** | f/** f",
+                "a | f/** f",
             ),
             (
                 "package.json",
@@ -269,6 +262,74 @@ mod tests {
                 "core web | ",
             ),
             ("mix.exs", "apps_path: \"apps\",", "apps/* | "),
+            (
+                "pyproject.toml",
+                "[tool.pytest.ini_options]\ntestpaths = [\"tests\", \"src/\"]",
+                "tests tests/** src src/** | ",
+            ),
+            (
+                "pyproject.toml",
+                "[tool.pytest.ini_options]\ntestpaths = \"tests .\"",
+                "tests tests/** ** | ",
+            ),
+            (
+                "setup.cfg",
+                "[metadata]\ntestpaths = no\n[tool:pytest]\ntestpaths =\n    unit\n    more\naddopts = -q\n",
+                "unit unit/** more more/** | ",
+            ),
+            ("tox.ini", "[pytest]\ntestpaths: tests", "tests tests/** | "),
+            (
+                "go.work",
+                "go 1.22\nuse ./tool // one\nuse (\n\t./a\n\t\"./b\"\n\t//./c\n)\n",
+                "./tool ./a ./b | ",
+            ),
+            (
+                "settings.gradle",
+                "include ':app', 'lib:core'\n// include 'old'\n/* include 'older' */\nincludeBuild 'logic'",
+                "buildSrc app lib lib/core | ",
+            ),
+            (
+                "settings.gradle.kts",
+                "include(\n  \":app\",\n)\nproject(\":app\").projectDir = file(\"../application\")",
+                "buildSrc app ../application | ",
+            ),
+            (
+                "settings.gradle",
+                "rootDir.eachDir { include it.name }",
+                "buildSrc ** | ",
+            ),
+            (
+                "settings.gradle",
+                "include \"modules:$name\", \"modules:x-${it.name}\"\nproject(':x').projectDir = new File(\"$rootDir/deep/x\")",
+                "buildSrc modules modules/* modules modules/x-* /**/deep/x | ",
+            ),
+            (
+                "A.sln",
+                "Project(\"{F}\") = \"A\", \"src\\A\\A.csproj\", \"{1}\"\nProject(\"{F}\") = \"B\", \"..\\B\\B.fsproj\", \"{2}\"",
+                "src/A ../B | ",
+            ),
+            (
+                "A.slnx",
+                "<Solution><Project Path=\"src/A/A.csproj\" /></Solution>",
+                "src/A | ",
+            ),
+            (
+                "CMakeLists.txt",
+                "add_subdirectory(src)\n# add_subdirectory(old)\nif(X)\n  ADD_SUBDIRECTORY( \"${CMAKE_CURRENT_SOURCE_DIR}/tests\" EXCLUDE_FROM_ALL)\n\
+                 endif()\nadd_subdirectory(${dir})\nadd_subdirectory(\n  ${PROJECT_SOURCE_DIR}/x\n  y)\nadd_subdirectories(a b)",
+                "src tests ** /**/x a b | ",
+            ),
+            (
+                "meson.build",
+                "subdir('src')\n# subdir('old')\nsubdir(name)\nx = dep.subdir\n",
+                "subprojects/* src ** | ",
+            ),
+            ("rebar.config", "{deps, []}.", "apps/* lib/* | "),
+            (
+                "rebar.config",
+                "{project_app_dirs, [\"src/*\", \"x\"]}.\n{y, [\"z\"]}.",
+                "src/* x | ",
+            ),
         ];
         for (name, text, expected) in cases {
             assert_eq!(listed(name, text), (vec![expected.to_owned()], Vec::new()));
@@ -284,6 +345,9 @@ mod tests {
             ("deno.json", "{}"),
             ("pom.xml", "<project/>"),
             ("mix.exs", "version: \"1\""),
+            ("pytest.ini", "[pytest]\naddopts = -q"),
+            ("tox.ini", "[testenv]\ntestpaths = x"),
+            ("Makefile", "include x\n"),
         ] {
             assert_eq!(listed(name, text), (Vec::new(), Vec::new()), "{name}");
         }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
-use kapi_core::quote::shell_word;
+use kapi_core::quote::{shell_word, visible_line};
 use kapi_run::confine::WORKSPACE_INSIDE;
 use kapi_sys::process;
 use serde::Deserialize;
@@ -23,10 +23,12 @@ use crate::rules::checks::settle::{Mise, RootProbes, is_program, needs};
 /// The longest all questions of a root may take together.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Asks one question: prints its number and whether the command succeeds, through mise if it works.
+/// Asks one question: prints its number and whether the command succeeds, through mise if it works;
+/// and of one that fails the beginning of the first line with an error, or of the last.
 const QUESTION: &str = "\
-ask() { if [ -n \"$m\" ]; then mise exec -- sh -c \"$2\"; else sh -c \"$2\"; fi </dev/null >/dev/null 2>&1 \
-&& echo \"$1 yes\" || echo \"$1 no\"; }
+why() { { printf '%s\\n' \"$said\" | grep -i -m 1 error || printf '%s\\n' \"$said\" | tail -n 1; } | head -c 160; }
+ask() { if said=$(if [ -n \"$m\" ]; then mise exec -- sh -c \"$2\"; else sh -c \"$2\"; fi </dev/null 2>&1); \
+then echo \"$1 yes\"; else printf '%s no %s\\n' \"$1\" \"$(why)\"; fi; }
 ";
 /// Finds out whether there is mise, whether it works here, and which tasks it has, on one line.
 const MISE: &str = "\
@@ -50,7 +52,8 @@ struct MiseTask {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct ProbeAnswers {
     yes: BTreeSet<usize>,
-    no: BTreeSet<usize>,
+    /// What each that fails said last.
+    no: BTreeMap<usize, String>,
     /// Whether mise works; `None` if there is none.
     mise: Option<bool>,
     tasks: String,
@@ -75,10 +78,9 @@ pub(super) fn probe(
         if answers.yes.contains(&n) {
             continue;
         }
-        let reason = if answers.no.contains(&n) {
-            reason(work, need)
-        } else {
-            format!("the test whether `{need}` works timed out")
+        let reason = match answers.no.get(&n) {
+            Some(said) => reason(work, need, said),
+            None => format!("the test whether `{need}` works timed out"),
         };
         missing.insert(need.clone(), reason);
     }
@@ -96,9 +98,15 @@ pub(super) fn probe(
     })
 }
 
-fn reason(work: &CheckRun<'_>, need: &str) -> String {
+fn reason(work: &CheckRun<'_>, need: &str, said: &str) -> String {
     if !is_program(need) {
-        return format!("`{need}` does not work in the sandbox");
+        let said = visible_line(said);
+        let said = Some(said).filter(|said| !said.is_empty());
+        let why = said.map_or_else(String::new, |said| format!(": {said}"));
+        return format!("`{need}` does not work in the sandbox{why}");
+    }
+    if need.contains('/') {
+        return format!("there is no {need}");
     }
     if work.setting.level == SandboxLevel::Podman {
         return format!("{need} is not in the image");
@@ -134,12 +142,14 @@ fn read(text: &str) -> ProbeAnswers {
             Some(("mise", answer)) => answers.mise = Some(answer == "yes"),
             Some(("tasks", tasks)) => tasks.clone_into(&mut answers.tasks),
             Some((number, answer)) => {
-                if let Ok(number) = number.parse() {
-                    let to = match answer {
-                        "yes" => &mut answers.yes,
-                        _ => &mut answers.no,
-                    };
-                    to.insert(number);
+                let Ok(number) = number.parse() else {
+                    continue;
+                };
+                if answer == "yes" {
+                    answers.yes.insert(number);
+                } else {
+                    let said = answer.strip_prefix("no").unwrap_or(answer);
+                    answers.no.insert(number, said.trim().to_owned());
                 }
             }
             None => {}
@@ -166,7 +176,7 @@ fn own_tasks(json: &str, top: &Path, root: &ProjectRoot) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
     use std::path::Path;
 
     use super::{ProbeAnswers, own_tasks, read, script};
@@ -174,10 +184,10 @@ mod tests {
 
     #[test]
     fn answers_are_read_and_what_is_none_is_not() {
-        let text = "mise yes\ntasks [{\"name\": \"a b\"}]\n0 yes\n2 no\nx yes\nnonsense\n1 yes\n";
+        let text = "mise yes\ntasks [{\"name\": \"a b\"}]\n0 yes\n2 no error: none\nx yes\nnonsense\n1 yes\n3 no \n";
         let expected = ProbeAnswers {
             yes: BTreeSet::from([0, 1]),
-            no: BTreeSet::from([2]),
+            no: BTreeMap::from([(2, "error: none".to_owned()), (3, String::new())]),
             mise: Some(true),
             tasks: "[{\"name\": \"a b\"}]".to_owned(),
         };

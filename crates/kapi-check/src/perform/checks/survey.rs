@@ -160,11 +160,9 @@ impl ProjectWalk<'_> {
 
     fn read(&mut self, path: &Path, directory: &mut Directory) -> Result<(), Failure> {
         let mut texts = BTreeMap::new();
-        let wanted = self.texts.iter().map(String::as_str);
-        for name in wanted.chain(declared::FILES) {
-            if directory.has(name)
-                && let Some(text) = text(&path.join(name))?
-            {
+        let wanted = self.texts.iter();
+        for name in wanted.flat_map(|name| directory.matching(name)) {
+            if let Some(text) = text(&path.join(name))? {
                 texts.insert(name.to_owned(), text);
             }
         }

@@ -36,7 +36,7 @@ fn found_in(top: &Path, path: &str) -> Vec<String> {
 
 #[test]
 fn the_table_that_comes_with_kapi_can_be_read() {
-    assert_eq!(profiles().unwrap().all.len(), 26);
+    assert_eq!(profiles().unwrap().all.len(), 34);
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn odd_trees_neither_hang_nor_lead_elsewhere() {
     )
     .unwrap();
     let discovery = discover(top.path()).unwrap();
-    assert_eq!(found(&discovery), [": cpp-make node-npm"]);
+    assert_eq!(found(&discovery), [": make node-npm"]);
     let choices = format!("{:?}", discovery.roots[0].choices);
     // The link was not read, so its script is not known.
     assert!(choices.contains("package.json has no script"), "{choices}");
@@ -133,4 +133,49 @@ fn what_cannot_be_read_is_told_and_the_rest_goes_on() {
     assert_eq!(found(&discovery), [": node-npm"]);
     assert_eq!(discovery.notes.len(), 1);
     assert!(discovery.notes[0].contains("package.json cannot be read"));
+}
+
+#[test]
+fn what_a_build_leaves_out_is_told_whatever_the_notation() {
+    let top = tree(&[
+        (".git/", ""),
+        ("java/settings.gradle", "include 'app'\n"),
+        ("java/app/build.gradle", ""),
+        ("java/gen/build.gradle", ""),
+        ("native/CMakeLists.txt", "add_subdirectory(src)\n"),
+        ("native/src/CMakeLists.txt", "add_subdirectory(${part})\n"),
+        ("native/src/part/CMakeLists.txt", ""),
+        ("native/demo/CMakeLists.txt", "project(demo)\n"),
+        ("net/App.sln", "P = \"A\", \"A\\A.csproj\", \"{1}\"\n"),
+        ("net/A/A.csproj", "<Project>"),
+        ("net/B/B.csproj", "<Project>"),
+        ("go/go.work", "use ./a\n"),
+        ("go/a/go.mod", ""),
+        ("go/b/go.mod", ""),
+        ("py/pytest.ini", "[pytest]\ntestpaths = unit\n"),
+        ("py/pyproject.toml", ""),
+        ("py/unit/test_a.py", ""),
+        ("py/slow/test_b.py", ""),
+    ]);
+    let discovery = discover(top.path()).unwrap();
+    assert_eq!(
+        found(&discovery),
+        [
+            "go/a: go",
+            "java: gradle",
+            "native: cmake",
+            "net: dotnet",
+            "net/B: dotnet",
+            "py: python"
+        ]
+    );
+    let told: Vec<&str> = discovery
+        .notes
+        .iter()
+        .map(|note| note.split(": ").nth(1).unwrap())
+        .collect();
+    assert_eq!(told, ["native/demo", "java/gen", "py/slow", "go/b"]);
+    // Who stands in one of them is told of that one.
+    let near = discover(&top.path().join("java/app")).unwrap();
+    assert_eq!(near.notes.len(), 1, "{:?}", near.notes);
 }

@@ -57,12 +57,34 @@ pub struct CheckProfile {
     pub apart: Vec<String>,
     /// Whose member lists take projects further down in.
     pub workspace: Option<WorkspaceNotation>,
+    /// Whether each member is a project of its own all the same.
+    #[serde(default)]
+    pub each: bool,
+    /// What further down is told to be left out.
+    #[serde(default)]
+    pub outside: Vec<Outside>,
     typecheck: Option<CheckStep>,
     lint: Option<CheckStep>,
     format: Option<CheckStep>,
     compile: Option<CheckStep>,
     test: Option<CheckStep>,
     build: Option<CheckStep>,
+}
+
+/// What is told of a directory further down that is no project of its own and that no list names.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Outside {
+    /// Files, one of which shows that the directory could have been named; none for one whose scripts
+    /// are checks.
+    #[serde(default)]
+    pub has: Vec<String>,
+    /// Whose lists they are.
+    pub of: WorkspaceNotation,
+    /// The only verb that passes it over, if it is only one.
+    pub verb: Option<CheckVerb>,
+    /// What it is and how it is taken in, as a fragment.
+    pub why: String,
 }
 
 /// How one verb is checked, and when.
@@ -91,9 +113,14 @@ pub struct CheckStep {
     /// Whether nobody misses it where the project does not ask for it.
     #[serde(default)]
     pub optional: bool,
+    /// Why there is none, where the project asks for none of these, as a fragment.
+    pub none: Option<String>,
     /// What comes before all this where the project asks for it.
     #[serde(default)]
     pub first: Vec<Self>,
+    /// What comes after all that other kinds of projects provide.
+    #[serde(default)]
+    pub last: Vec<Self>,
 }
 
 /// A text that one of several files must hold.
@@ -120,9 +147,19 @@ pub struct Nothing {
 impl CheckProfile {
     /// Returns the names of the scripts that are checks.
     pub(super) fn scripts(&self) -> impl Iterator<Item = &str> {
+        self.steps().filter_map(|step| step.script.as_deref())
+    }
+
+    /// Returns every step, those that come first and last among them.
+    fn steps(&self) -> impl Iterator<Item = &CheckStep> {
         let steps = CheckVerb::ALL.iter().filter_map(|verb| self.step(*verb));
-        let steps = steps.flat_map(|step| iter::once(step).chain(&step.first));
-        steps.filter_map(|step| step.script.as_deref())
+        steps.flat_map(|step| iter::once(step).chain(&step.first).chain(&step.last))
+    }
+
+    /// Tells whether everything below a list of its workspace is no project of its own, named or not.
+    pub(super) fn takes_all_in(&self) -> bool {
+        let mut outside = self.outside.iter();
+        outside.any(|one| Some(one.of) == self.workspace && !one.has.is_empty())
     }
 
     /// Returns how a verb is checked, if this kind of project knows it.
@@ -149,6 +186,13 @@ impl CheckProfiles {
                 || directory.has_any(&profile.inner)
                 || (directory.path.is_empty() && directory.has_any(&profile.top))
                 || directory.has_any(&profile.covered_by)
+                || profile
+                    .outside
+                    .iter()
+                    .any(|one| directory.has_any(&one.has))
+                || lists(profile)
+                    .iter()
+                    .any(|one| one.files().iter().any(|name| directory.has(name)))
         };
         self.all.iter().any(is_named) || mise::FILES.iter().any(|name| directory.has(name))
     }
@@ -166,19 +210,25 @@ impl CheckProfiles {
     #[must_use]
     pub fn texts(&self) -> Vec<String> {
         let steps = |profile: &CheckProfile| -> Vec<String> {
-            let steps = CheckVerb::ALL.iter().filter_map(|verb| profile.step(*verb));
-            let steps = steps.flat_map(|step| iter::once(step).chain(&step.first));
-            let files = steps.flat_map(|step| {
+            let files = profile.steps().flat_map(|step| {
                 let mentioned = step.mentions.iter().flat_map(|mention| &mention.files);
                 let makefiles = profile.hints.iter().filter(|_| !step.target.is_empty());
                 mentioned.chain(makefiles)
             });
             let content = profile.content.iter().flat_map(|mention| &mention.files);
-            files.chain(content).cloned().collect()
+            let listed = lists(profile).into_iter().flat_map(WorkspaceNotation::files);
+            let listed = listed.map(|&name| name.to_owned());
+            files.chain(content).cloned().chain(listed).collect()
         };
         let mut files: Vec<String> = self.all.iter().flat_map(steps).collect();
         files.sort();
         files.dedup();
         files
     }
+}
+
+/// Returns whose lists a kind of project looks at.
+fn lists(profile: &CheckProfile) -> Vec<WorkspaceNotation> {
+    let outside = profile.outside.iter().map(|one| one.of);
+    profile.workspace.into_iter().chain(outside).collect()
 }

@@ -69,14 +69,19 @@ pub(super) fn free<'a>(
         .filter(|other| other.relative(&directory.path).is_some())
         .copied()
         .collect();
+    let lists: Vec<&Directory> = all
+        .iter()
+        .filter(|other| !other.declared.is_empty())
+        .copied()
+        .collect();
     let profiles = profiles.all.iter();
     profiles
-        .filter(|profile| !is_covered(profile, directory, &above))
+        .filter(|profile| !is_covered(profile, directory, &above, &lists))
         .collect()
 }
 
 /// Tells whether a project is of the ecosystem of a profile.
-fn is_of(profiles: &CheckProfiles, root: &ProjectRoot, profile: &CheckProfile) -> bool {
+pub(super) fn is_of(profiles: &CheckProfiles, root: &ProjectRoot, profile: &CheckProfile) -> bool {
     let mut own = profiles
         .all
         .iter()
@@ -150,29 +155,46 @@ fn has_content(profile: &CheckProfile, directory: &Directory) -> bool {
         .is_none_or(|content| is_said(&content.files, &content.any))
 }
 
-/// Tells whether a directory further up takes this one in.
-fn is_covered(profile: &CheckProfile, directory: &Directory, above: &[&Directory]) -> bool {
-    let is_apart = directory.has_any(&profile.apart)
-        || profile.workspace.is_some_and(|workspace| {
-            // A workspace in a workspace is one of its own where the outer does not name it; Cargo
-            // takes none in, whatever is named.
-            let takes_none_in = workspace == WorkspaceNotation::Cargo;
-            directory.is_workspace(workspace)
-                && (takes_none_in || !is_declared(profile, directory, above))
-        });
-    if is_apart {
+/// Tells whether a directory elsewhere takes this one in.
+fn is_covered(
+    profile: &CheckProfile,
+    directory: &Directory,
+    above: &[&Directory],
+    lists: &[&Directory],
+) -> bool {
+    let is_below = || above.iter().any(|other| other.has_any(&profile.covered_by));
+    let Some(workspace) = profile.workspace else {
+        return !directory.has_any(&profile.apart) && is_below();
+    };
+    let is_member = is_declared(workspace, directory, lists);
+    if directory.has_any(&profile.apart) || is_apart(workspace, directory, is_member) {
         return false;
     }
-    let is_below = above.iter().any(|other| other.has_any(&profile.covered_by));
-    is_below || is_declared(profile, directory, above)
+    let is_left_out = || {
+        let mut lists = above.iter().filter(|other| other.is_workspace(workspace));
+        !is_member
+            && profile.takes_all_in()
+            && lists.any(|other| !other.excludes(workspace, &directory.path))
+    };
+    (is_member && !profile.each) || is_left_out() || is_below()
 }
 
-fn is_declared(profile: &CheckProfile, directory: &Directory, above: &[&Directory]) -> bool {
-    profile.workspace.is_some_and(|workspace| {
-        above
-            .iter()
-            .any(|other| other.declares(workspace, &directory.path))
-    })
+/// Tells whether a workspace in a workspace is one of its own: where the outer does not name it; Cargo
+/// takes none in, whatever is named.
+fn is_apart(workspace: WorkspaceNotation, directory: &Directory, is_member: bool) -> bool {
+    directory.is_workspace(workspace)
+        && !workspace.is_in_members()
+        && (workspace == WorkspaceNotation::Cargo || !is_member)
+}
+
+/// Tells whether a list elsewhere names a directory.
+pub(super) fn is_declared(
+    workspace: WorkspaceNotation,
+    directory: &Directory,
+    lists: &[&Directory],
+) -> bool {
+    let mut others = lists.iter().filter(|other| other.path != directory.path);
+    others.any(|other| other.declares(workspace, &directory.path))
 }
 
 fn root(free: &[&CheckProfile], ecosystems: &EcosystemTable, site: &RootSite<'_>) -> ProjectRoot {
@@ -226,41 +248,55 @@ fn choose(
     site: &RootSite<'_>,
     verb: CheckVerb,
 ) -> Option<CheckChoice> {
-    let mut declined: Vec<(&CheckProfile, String)> = Vec::new();
-    for profile in recognised {
-        let Some(step) = profile.step(verb) else {
-            continue;
-        };
-        let own = step.first.iter().find_map(|own| {
-            let command = command(profile, own, site).ok()?;
-            Some((own, command))
-        });
-        let chosen = match own {
-            Some(own) => Ok(own),
-            None => command(profile, step, site).map(|command| (step, command)),
-        };
-        match chosen {
-            Ok((step, command)) => {
-                return Some(CheckChoice::Check(Check {
-                    root: site.directory.path.clone(),
-                    verb,
-                    provider: profile.id.clone(),
-                    command,
-                    timeout_ms: verb.timeout_ms(),
-                    needs: step.needs.clone(),
-                    nothing: step.nothing.clone(),
-                }));
-            }
-            Err(_) if step.optional => {}
-            Err(reason) => declined.push((profile, reason)),
-        }
+    let known = || {
+        let known = recognised.iter().copied();
+        known.filter_map(move |profile| Some((profile, profile.step(verb)?)))
+    };
+    let first_of = |profile: &CheckProfile, steps: &[CheckStep]| {
+        let mut asked = steps.iter();
+        asked.find_map(|step| check(profile, step, site, verb))
+    };
+    let mut ordinary = known().map(|(profile, step)| {
+        first_of(profile, &step.first).or_else(|| check(profile, step, site, verb))
+    });
+    let mut last = known().map(|(profile, step)| first_of(profile, &step.last));
+    if let Some(check) = ordinary
+        .find_map(|one| one)
+        .or_else(|| last.find_map(|one| one))
+    {
+        return Some(CheckChoice::Check(check));
     }
-    let (first, _) = declined.first()?;
-    let reasons: Vec<String> = declined.iter().map(|(_, reason)| reason.clone()).collect();
+    let declined = known().filter(|(_, step)| !step.optional);
+    let reasons = declined.filter_map(|(profile, step)| {
+        let reason = command(profile, step, site).err()?;
+        Some((profile, step.none.clone().unwrap_or(reason)))
+    });
+    let reasons: Vec<(&CheckProfile, String)> = reasons.collect();
+    let (first, _) = reasons.first()?;
+    let mut told: Vec<String> = Vec::new();
+    add_new(&mut told, reasons.iter().map(|(_, reason)| reason.as_str()));
     Some(CheckChoice::Declined {
         verb,
         profile: first.id.clone(),
-        reason: reasons.join("; "),
+        reason: told.join("; "),
+    })
+}
+
+/// Returns the check that a step makes, if the project asks for it.
+fn check(
+    profile: &CheckProfile,
+    step: &CheckStep,
+    site: &RootSite<'_>,
+    verb: CheckVerb,
+) -> Option<Check> {
+    Some(Check {
+        root: site.directory.path.clone(),
+        verb,
+        provider: profile.id.clone(),
+        command: command(profile, step, site).ok()?,
+        timeout_ms: verb.timeout_ms(),
+        needs: step.needs.clone(),
+        nothing: step.nothing.clone(),
     })
 }
 

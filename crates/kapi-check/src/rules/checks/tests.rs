@@ -72,7 +72,6 @@ fn declaring(
     directory.declared.push(MemberList {
         workspace,
         members: members.iter().map(|&one| one.to_owned()).collect(),
-        named: Vec::new(),
         excluded: Vec::new(),
     });
     directory
@@ -133,28 +132,24 @@ type Files = &'static [(&'static str, &'static str)];
 const RIVALS: &[(Files, &str, &str)] = &[
     (
         &[("build.gradle", "org.jetbrains.kotlin")],
-        "kotlin-gradle java-gradle",
+        "kotlin-gradle gradle",
         "compile kotlin-gradle",
     ),
-    (
-        &[("build.gradle", "java")],
-        "java-gradle",
-        "compile java-gradle",
-    ),
+    (&[("build.gradle", "java")], "gradle", "compile gradle"),
     (
         &[
             ("settings.gradle", "java"),
             ("build.gradle", "apply plugin: 'kotlin'"),
         ],
-        "kotlin-gradle java-gradle",
+        "kotlin-gradle gradle",
         "build kotlin-gradle",
     ),
     (
         &[("pom.xml", "kotlin-stdlib")],
-        "kotlin-maven java-maven",
+        "kotlin-maven maven",
         "test kotlin-maven",
     ),
-    (&[("pom.xml", "")], "java-maven", "test java-maven"),
+    (&[("pom.xml", "")], "maven", "test maven"),
     (
         &[("uv.lock", ""), ("pyproject.toml", "")],
         "python-uv python",
@@ -167,32 +162,28 @@ const RIVALS: &[(Files, &str, &str)] = &[
         "typecheck roblox-luau",
     ),
     (
-        &[("wally.toml", ""), (".luaurc", "")],
+        &[("wally.toml", ""), (".luaurc", ""), ("selene.toml", "")],
         "roblox-luau luau",
         "lint luau",
     ),
     (&[(".luaurc", "")], "luau", "typecheck luau"),
     (
         &[("CMakeLists.txt", ""), ("Makefile", "test:\n")],
-        "cpp-cmake cpp-make",
-        "test cpp-cmake",
+        "cmake make",
+        "test cmake",
     ),
     (
         &[("Makefile", "test:\n"), ("Cargo.toml", "")],
-        "cpp-make rust",
-        "test cpp-make",
+        "make rust",
+        "test make",
     ),
     (
         &[("Makefile", "install:\n"), ("Cargo.toml", "")],
-        "cpp-make rust",
+        "make rust",
         "test rust",
     ),
     (&[("go.mod", ""), ("Cargo.toml", "")], "go rust", "test go"),
-    (
-        &[("bun.lock", ""), ("package.json", "")],
-        "typescript-bun",
-        "test typescript-bun",
-    ),
+    (&[("bun.lock", ""), ("package.json", "")], "bun", "test bun"),
     (
         &[("pnpm-lock.yaml", ""), ("package-lock.json", "")],
         "node-pnpm node-npm",
@@ -259,7 +250,7 @@ fn what_a_project_does_not_ask_for_is_declined_with_a_reason() {
         declines(&root, CheckVerb::Lint),
         "pom.xml does not mention checkstyle"
     );
-    let root = only_root(directory("", &[("global.json", "")]));
+    let root = only_root(directory("", &[("global.json", "{\"sdk\":{}}")]));
     assert!(declines(&root, CheckVerb::Build).starts_with("there is no *.sln or"));
 }
 
@@ -277,8 +268,6 @@ fn what_a_project_defines_itself_comes_before_what_is_usual() {
     );
     let eslint = with(&[lock, ("eslint.config.mjs", "")], &[]);
     assert_eq!(command(&eslint, CheckVerb::Lint), "pnpm exec eslint .");
-    let usual = with(&[lock], &[]);
-    assert!(command(&usual, CheckVerb::Lint).contains("biome"));
     let black = with(
         &[("pyproject.toml", "[tool.black]\n"), (".flake8", "")],
         &[],
@@ -290,6 +279,133 @@ fn what_a_project_defines_itself_comes_before_what_is_usual() {
         &[],
     );
     assert_eq!(command(&both, CheckVerb::Lint), "just lint");
+    assert_eq!(command(&both, CheckVerb::Test), "cargo test --quiet");
+    let wrapped = with(&[("build.gradle", ""), ("gradlew", "")], &[]);
+    assert_eq!(command(&wrapped, CheckVerb::Test), "./gradlew --quiet test");
+}
+
+/// A marker, a file with its text, a verb and the tool that is offered with the file and not without.
+const CONFIGURED: &[(&str, (&str, &str), CheckVerb, &str)] = &[
+    (
+        "package-lock.json",
+        ("biome.json", ""),
+        CheckVerb::Lint,
+        "biome",
+    ),
+    (
+        "package-lock.json",
+        ("package.json", "\"@biomejs/biome\": \"1\""),
+        CheckVerb::Format,
+        "biome",
+    ),
+    (
+        "pnpm-lock.yaml",
+        ("package.json", "\"prettier\": \"3\""),
+        CheckVerb::Format,
+        "prettier",
+    ),
+    (
+        "yarn.lock",
+        ("package.json", "\"eslintConfig\": {}"),
+        CheckVerb::Lint,
+        "eslint",
+    ),
+    (
+        "bun.lock",
+        (".oxlintrc.json", ""),
+        CheckVerb::Lint,
+        "oxlint",
+    ),
+    ("setup.py", ("ruff.toml", ""), CheckVerb::Lint, "ruff"),
+    (
+        "setup.py",
+        ("pyproject.toml", "[tool.ruff.format]"),
+        CheckVerb::Format,
+        "ruff format",
+    ),
+    (
+        "setup.py",
+        ("requirements-dev.txt", "mypy==1.0"),
+        CheckVerb::Typecheck,
+        "mypy",
+    ),
+    (
+        "setup.py",
+        ("tox.ini", "[flake8]"),
+        CheckVerb::Lint,
+        "flake8",
+    ),
+    ("uv.lock", ("mypy.ini", ""), CheckVerb::Typecheck, "mypy"),
+    ("go.mod", (".golangci.yml", ""), CheckVerb::Lint, "golangci"),
+    (
+        "CMakeLists.txt",
+        (".clang-tidy", ""),
+        CheckVerb::Lint,
+        "tidy",
+    ),
+    ("luau.toml", ("selene.toml", ""), CheckVerb::Lint, "selene"),
+    (
+        ".luarc.json",
+        (".luacheckrc", ""),
+        CheckVerb::Lint,
+        "luacheck",
+    ),
+    (
+        ".luacheckrc",
+        ("stylua.toml", ""),
+        CheckVerb::Format,
+        "stylua",
+    ),
+    (
+        "Package.swift",
+        (".swiftlint.yml", ""),
+        CheckVerb::Lint,
+        "lint",
+    ),
+    (
+        "mix.exs",
+        (".formatter.exs", ""),
+        CheckVerb::Format,
+        "format",
+    ),
+];
+
+#[test]
+fn a_tool_is_offered_where_the_project_has_its_settings_or_names_it() {
+    for (marker, (name, text), verb, tool) in CONFIGURED {
+        let with = only_root(directory("", &[(marker, ""), (name, text)]));
+        let offered = command(&with, *verb);
+        assert!(offered.contains(tool), "{name}: {offered:?}");
+        let without = only_root(directory("", &[(marker, "")]));
+        assert_eq!(command(&without, *verb), "", "{marker} {verb}");
+        assert_ne!(declines(&without, *verb), "", "{marker} {verb}");
+    }
+    let plain = only_root(directory("", &[("package-lock.json", "")]));
+    assert_eq!(
+        declines(&plain, CheckVerb::Lint),
+        "package.json has no script \"lint\", and no linter is configured"
+    );
+    // Who lints with a tool need not format with it.
+    let lints = only_root(directory("", &[("pyproject.toml", "[tool.ruff.lint]")]));
+    assert_eq!(command(&lints, CheckVerb::Format), "");
+}
+
+#[test]
+fn a_solution_of_another_language_is_no_project_of_dotnet() {
+    let native = directory("vs", &[("a.sln", "\"a\", \"a.vcxproj\"")]);
+    assert_eq!(select::roots(&profiles(), &ecosystems(), &[native]), []);
+    // One reason is told once, however many profiles have it.
+    let python = only_root(directory("", &[("uv.lock", ""), ("pyproject.toml", "")]));
+    let reason = "no formatter is configured";
+    assert_eq!(declines(&python, CheckVerb::Format), reason);
+}
+
+#[test]
+fn the_check_of_a_makefile_comes_after_the_tests_of_all_others() {
+    let makefile = ("Makefile", "check:\n");
+    let own = only_root(directory("", &[makefile]));
+    assert_eq!(command(&own, CheckVerb::Test), "make check");
+    let both = only_root(directory("", &[makefile, ("Cargo.toml", "")]));
     assert_eq!(command(&both, CheckVerb::Test), "cargo test --quiet");
 }
 
@@ -303,12 +419,16 @@ fn weak_commands_of_old_are_strong_here() {
     assert!(command(&go, CheckVerb::Format).contains("[ -n \"$found\" ]"));
     let cmake = only_root(directory(
         "",
-        &[("CMakeLists.txt", ""), (".clang-format", "")],
+        &[
+            ("CMakeLists.txt", ""),
+            (".clang-format", ""),
+            (".clang-tidy", ""),
+        ],
     ));
     for verb in [CheckVerb::Lint, CheckVerb::Format] {
         assert!(command(&cmake, verb).contains("-name '*.cpp'"), "{verb}");
     }
-    let dotnet = only_root(directory("", &[("a.csproj", "")]));
+    let dotnet = only_root(directory("", &[("a.csproj", "<Project>")]));
     assert!(!command(&dotnet, CheckVerb::Test).contains("--no-build"));
 }
 

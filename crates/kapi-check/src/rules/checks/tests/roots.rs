@@ -13,13 +13,13 @@ fn members_of_a_workspace_are_no_projects_of_their_own() {
             members,
         )
     };
-    let mut top = cargo("", &["**"]);
+    let mut top = cargo("", &["crates/*"]);
     top.declared[0].excluded = vec!["fuzz".to_owned()];
     let found = roots_of(&[
         top,
         directory("crates/a", &[("Cargo.toml", "")]),
         directory("fuzz", &[("Cargo.toml", "")]),
-        cargo("other", &["**"]),
+        cargo("other", &["b"]),
         directory("other/b", &[("Cargo.toml", "")]),
     ]);
     // A workspace that lies in another is one of its own: Cargo has no workspace as a member.
@@ -59,15 +59,27 @@ fn nested_projects_are_roots_unless_something_above_builds_them() {
     ]);
     assert_eq!(found, [": go", "tools: go", "web: node-yarn"]);
     let found = roots_of(&[
-        directory("", &[("CMakeLists.txt", "")]),
+        declaring(
+            directory("", &[("CMakeLists.txt", "")]),
+            WorkspaceNotation::Cmake,
+            &["src"],
+        ),
         directory("src", &[("CMakeLists.txt", "")]),
         directory("py", &[("CMakeLists.txt", ""), ("pyproject.toml", "")]),
     ]);
-    assert_eq!(found, [": cpp-cmake", "py: python"]);
+    assert_eq!(found, [": cmake", "py: python"]);
     let found = roots_of(&[
-        directory("", &[("App.sln", "")]),
-        directory("src/A", &[("A.csproj", "")]),
-        directory("j", &[("settings.gradle", ""), ("build.gradle", "")]),
+        declaring(
+            directory("", &[("App.sln", "A.csproj")]),
+            WorkspaceNotation::Solution,
+            &["src/A"],
+        ),
+        directory("src/A", &[("A.csproj", "<Project>")]),
+        declaring(
+            directory("j", &[("settings.gradle", ""), ("build.gradle", "")]),
+            WorkspaceNotation::Gradle,
+            &["sub"],
+        ),
         directory("j/sub", &[("build.gradle", "")]),
         directory(
             "j/apart",
@@ -76,11 +88,7 @@ fn nested_projects_are_roots_unless_something_above_builds_them() {
     ]);
     assert_eq!(
         found,
-        [
-            ": dotnet",
-            "j: java-gradle",
-            "j/apart: kotlin-gradle java-gradle"
-        ]
+        [": dotnet", "j: gradle", "j/apart: kotlin-gradle gradle"]
     );
     let maven = declaring(
         directory("", &[("pom.xml", "")]),
@@ -92,7 +100,7 @@ fn nested_projects_are_roots_unless_something_above_builds_them() {
         directory("core", &[("pom.xml", "")]),
         directory("extra", &[("pom.xml", "")]),
     ]);
-    assert_eq!(found, [": java-maven", "extra: java-maven"]);
+    assert_eq!(found, [": maven", "extra: maven"]);
 }
 
 #[test]
@@ -108,7 +116,7 @@ fn a_hint_makes_a_project_only_where_none_is_above() {
     ]);
     assert_eq!(found, [": rust"]);
     let found = roots_of(&[directory("", &[]), directory("docs", &hints)]);
-    assert_eq!(found, ["docs: cpp-make python"]);
+    assert_eq!(found, ["docs: make python"]);
     assert_eq!(roots_of(&[directory("", &[(".mise.toml", "")])]), [": "]);
     assert_eq!(roots_of(&[directory("", &[("README.md", "")])]), [""; 0]);
 }
