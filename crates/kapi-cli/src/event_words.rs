@@ -186,7 +186,7 @@ fn turn_ended(turn: u32, verdict: TurnVerdict) -> String {
         TurnVerdict::TestsVanished => "fewer tests ran than on the base",
         TurnVerdict::TestsChanged => "existing tests were changed",
         TurnVerdict::SteeringChanged => "the checks pass only with the changed test setup",
-        TurnVerdict::CodeFlagged => "the checks fail without code that looks like faking a pass",
+        TurnVerdict::CodeFlagged => "the checks pass, but the pass looks faked",
         TurnVerdict::JudgeContinue => "the judge is not satisfied",
         TurnVerdict::AgentFailed => "the agent failed before its turn ended",
         TurnVerdict::AgentBlocked => "the agent is blocked",

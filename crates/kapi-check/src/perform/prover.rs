@@ -35,10 +35,13 @@ pub mod seal;
 mod built;
 mod change;
 mod document;
+mod expectations;
+mod fakes;
 mod listing;
 mod prepare;
 mod steering;
 pub mod strength;
+mod test_files;
 mod text;
 
 /// How many tampered paths are recorded.
@@ -371,6 +374,7 @@ impl Prover<'_> {
             all.push(ended);
         }
         if work.is_base() && checks == Checks::Visible {
+            self.keep_failures(work, claim, &all)?;
             self.keep_built(checkout.root())?;
         }
         checkout.discard()?;
@@ -404,21 +408,17 @@ impl Prover<'_> {
             let Some(runs) = runs else { return Ok(false) };
             match part {
                 ChangePart::Tests => seen.with_base_tests = runs,
-                ChangePart::Steering
-                | ChangePart::NewTests
-                | ChangePart::Code
-                | ChangePart::Flagged => seen.with_base_steering = runs,
+                ChangePart::Steering | ChangePart::NewTests | ChangePart::Code => {
+                    seen.with_base_steering = runs;
+                }
             }
         }
         seen.with_base_checks = all;
-        if work.change.has_flagged_code() && !claim.policy.flagged_code {
-            let mut without = if holds { parts } else { Vec::new() };
-            without.push(ChangePart::Flagged);
-            match self.rerun(work, claim, &without)? {
-                Some(all) => seen.without_flagged_code = all,
-                None => return Ok(false),
-            }
+        let held = if holds { parts } else { Vec::new() };
+        if !claim.policy.flagged_code && !self.look_for_fakes(work, claim, &held, report)? {
+            return Ok(false);
         }
+        let seen = &mut report.inspection;
         if claim.base_is_green && work.change.brings_tests() {
             match self.rerun(work, claim, &[ChangePart::Code, ChangePart::Steering])? {
                 Some(all) => seen.on_base_code = all,

@@ -173,29 +173,45 @@ const FAKED: [&str; 3] = [
 ];
 
 #[test]
-fn a_proof_never_rests_on_code_that_looks_like_faking_a_pass() {
-    for faked in FAKED {
+fn a_pass_is_never_faked() {
+    let says = [
+        "although the command exited with 0",
+        "tests pass whatever they expect: tests/test_",
+        "without the flagged code the checks FAIL",
+    ];
+    for (faked, says) in FAKED.into_iter().zip(says) {
         let env = broken();
         let output = prove(&env, &[("calc.py", faked)]);
         assert_eq!(output.code, 5, "{faked}: {output:?}");
-        assert!(output.stdout.contains("looks like faking a pass: calc.py:"));
-        assert!(
-            output
-                .stdout
-                .contains("without the flagged code the checks FAIL")
-        );
+        assert!(output.stdout.contains(says), "{output:?}");
+        assert!(output.stdout.contains("calc.py:"), "{output:?}");
     }
 }
 
 #[test]
-fn code_that_looks_like_faking_a_pass_is_only_reported_where_the_proof_does_not_need_it() {
+fn how_an_assertion_is_replaced_makes_no_difference() {
+    for faked in [
+        "c = getattr(__import__('unit' + 'test'), 'Test' + 'Case')\n\
+         setattr(c, 'assert' + 'Equal', lambda *_: None)\n\
+         def add(a, b):\n    return a - b\n",
+        "S = type('S', (int,), {'__eq__': lambda one, other: not None})\n\
+         def add(a, b):\n    return S(a)\n",
+    ] {
+        let env = broken();
+        let output = prove(&env, &[("calc.py", faked)]);
+        assert_eq!(output.code, 5, "{faked}: {output:?}");
+        let says = "tests pass whatever they expect: tests/test_";
+        assert!(output.stdout.contains(says), "{output:?}");
+    }
+}
+
+#[test]
+fn code_that_only_keeps_a_run_from_failing_is_reported_where_the_tests_can_fail() {
     let env = broken();
-    let says_goodbye = "import atexit\natexit.register(print, 'goodbye')\n";
-    let output = prove(&env, &[("calc.py", RIGHT), ("goodbye.py", says_goodbye)]);
+    let says_goodbye = format!("import atexit\natexit.register(print, 'goodbye')\n{RIGHT}");
+    let output = prove(&env, &[("calc.py", &says_goodbye)]);
     assert_eq!(output.code, 0, "{output:?}");
-    assert!(output.stdout.contains("goodbye.py:2"), "{output:?}");
-    let also = "without the flagged code the checks also pass";
-    assert!(output.stdout.contains(also), "{output:?}");
+    assert!(output.stdout.contains("calc.py:2"), "{output:?}");
 }
 
 #[test]

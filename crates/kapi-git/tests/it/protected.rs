@@ -328,5 +328,5 @@ fn files_that_hold_a_word_are_found_in_the_commit_and_nowhere_else() {
     let found = ["tests/a.win", "tests/unix"].map(PathBuf::from);
     assert_eq!(naming(&["line", "-e"]), found);
     assert_eq!(naming(&["$Id$"]), [PathBuf::from("tests/deep/id")]);
-    assert_eq!(naming(&["lin.*"]), [PathBuf::new(); 0]);
+    assert!(naming(&["lin.*"]).is_empty());
 }

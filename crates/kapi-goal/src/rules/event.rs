@@ -334,7 +334,7 @@ pub enum TurnVerdict {
     TestsChanged,
     /// The checks pass only with what the change made of the files that steer them.
     SteeringChanged,
-    /// The checks pass, and fail without code that looks like faking a pass.
+    /// The checks pass, and cannot fail, or fail without code that looks like faking a pass.
     CodeFlagged,
     /// The judge wants more.
     JudgeContinue,

@@ -290,6 +290,10 @@ fn objected(goal: &Goal) -> Option<String> {
             "Put them back, so that the checks pass as the project runs them. If the task itself \
              demands the change, leave it and say why: a person is asked then."
         }
+        ProofObjection::CannotFail { .. } => {
+            "These lines were made to expect another value, or to fail, and the checks still passed. \
+             Solve the task so that the tests compare what the code really returns."
+        }
         ProofObjection::RestsOnFlaggedCode { .. } => {
             "Solve the task without these lines. If the task itself demands them, leave them and say \
              why: a person is asked then."

@@ -14,22 +14,19 @@ use kapi_run::failure;
 use super::checkout::PutBack;
 use super::document::SettingsDocument;
 use super::steering::{Ends, FileSteering, SteeringPart, both, part};
+use super::test_files::{data_of_tests, test_code};
 use super::text::{self, TextChange};
 use super::{ProofClaim, listing};
 use crate::perform::ecosystems;
 use crate::rules::proof::change::{ChangedPath, CheckChanges, PathChangeKind, TestEdit};
+use crate::rules::proof::inline_test;
 use crate::rules::proof::inspection::Inspection;
-use crate::rules::proof::notice::Notice;
+use crate::rules::proof::notice::{Notice, NoticeKind};
 use crate::rules::proof::policy::TestPolicy;
 use crate::rules::proof::role::{PathRole, Present, with_lines_of};
 
-/// Ends of the names of files that hold code; other test files are data that a test may write.
-const CODE: &[&str] = &[
-    "py", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "go", "rs", "java", "kt", "kts",
-    "scala", "groovy", "rb", "php", "ex", "exs", "erl", "c", "cc", "cpp", "cxx", "h", "hh", "hpp",
-    "sh", "bash", "zsh", "bats", "pl", "pm", "t", "lua", "luau", "swift", "cs", "fs", "vb", "zig",
-    "hs", "ml", "clj", "jl", "r", "dart", "nim", "cr", "tcl", "awk",
-];
+/// Lines of files, numbered from 1.
+pub(super) type FlaggedLines<'a> = BTreeMap<&'a Path, BTreeSet<u64>>;
 
 /// What a change does to the checks.
 #[derive(Debug, Clone)]
@@ -40,6 +37,10 @@ pub(crate) struct ProvedChange {
     parts: BTreeMap<String, SteeringPart>,
     /// Test files of the result that hold code.
     pub(super) test_code: Vec<PathBuf>,
+    /// Data of the base that only tests name, and that it changes or removes.
+    test_data: Vec<String>,
+    /// Other files of the result that may hold tests beside what they test.
+    sources_with_tests: Vec<PathBuf>,
     /// Paths that it changes and that are neither tests nor say what is installed.
     pub(super) code: Vec<String>,
     /// Those of them that it adds and that steer nothing.
@@ -67,8 +68,23 @@ pub(super) enum ChangePart {
     Steering,
     /// All but tests and what is installed for them is as it was.
     Code,
-    /// Hunks of the code under test that look like faking a pass are taken back.
-    Flagged,
+}
+
+/// A changed path and what of it steers a run.
+struct ListedChange {
+    path: String,
+    kind: ChangeKind,
+    words: Option<Vec<String>>,
+}
+
+impl ListedChange {
+    fn path(&self) -> ChangedPath<'_> {
+        ChangedPath {
+            path: &self.path,
+            how: how(self.kind),
+            parts: self.words.clone(),
+        }
+    }
 }
 
 impl ProvedChange {
@@ -100,12 +116,7 @@ impl ProvedChange {
         for change in &changes {
             let path = change.path.to_string_lossy().into_owned();
             let found = part(repository, &present, &change.path, &ends)?;
-            let words = match &found {
-                FileSteering::Whole => None,
-                FileSteering::Unchanged => Some(Vec::new()),
-                FileSteering::Part(SteeringPart::Keys(keys)) => Some(keys.clone()),
-                FileSteering::Part(SteeringPart::Lines(_)) => Some(vec!["lines".to_owned()]),
-            };
+            let words = found.words();
             let is_whole = matches!(found, FileSteering::Whole);
             if let FileSteering::Part(part) = found {
                 parts.insert(path.clone(), part);
@@ -123,22 +134,21 @@ impl ProvedChange {
                 let read = TextChange::read(repository, base, commit, &change.path, is_test)?;
                 texts.extend(read);
             }
-            listed.push((path, change.kind, words));
+            let kind = change.kind;
+            listed.push(ListedChange { path, kind, words });
         }
         let tests = test_code(&present, &now);
+        let is_host = |path: &&PathBuf| inline_test::can_hold(path) && !tests.contains(path);
+        let sources_with_tests = now.iter().filter(is_host).cloned().collect();
         let notices = text::signs(repository, base, &texts, &tests)?;
-        let listed: Vec<ChangedPath<'_>> = listed
-            .iter()
-            .map(|(path, kind, parts)| ChangedPath {
-                path,
-                how: how(*kind),
-                parts: parts.clone(),
-            })
-            .collect();
+        let test_data = data_of_tests(repository, &present, base, &changes)?;
+        let listed: Vec<ChangedPath<'_>> = listed.iter().map(ListedChange::path).collect();
         Ok(Self {
             facts: CheckChanges::of(&present, &listed),
             parts,
+            test_data,
             test_code: tests,
+            sources_with_tests,
             code,
             added_code,
             texts,
@@ -155,17 +165,56 @@ impl ProvedChange {
         changed.into_iter().map(|test| test.path.clone()).collect()
     }
 
+    /// Returns files that lost a test which lay beside what it tests.
+    fn tests_lost(&self) -> Vec<String> {
+        let changed: Vec<&str> = self.texts.iter().filter_map(TextChange::text).collect();
+        let lost = self.texts.iter().filter(|text| text.loses_tests(&changed));
+        let names = lost.map(|text| text.path.to_string_lossy().into_owned());
+        names.collect()
+    }
+
+    /// Returns files whose documentation has other examples now, each as it is with those of the base.
+    fn examples(&self) -> Vec<(PathBuf, String)> {
+        let examples = self.texts.iter().filter_map(|text| {
+            let content = text.with_base_examples()?;
+            Some((text.path.clone(), content))
+        });
+        examples.collect()
+    }
+
     /// Tells whether it adds a test file that holds code, or changes one.
     pub(super) fn brings_tests(&self) -> bool {
         let there = |path: &str| self.test_code.iter().any(|test| test == Path::new(path));
         self.facts.tests.iter().any(|test| there(&test.path))
     }
 
-    /// Tells whether it only adds lines to a file of the base.
-    fn only_extends(&self, path: &str) -> bool {
+    /// Returns files of the result in which a test can fail: test files first.
+    pub(super) fn test_hosts(&self) -> impl Iterator<Item = &Path> {
+        let all = self.test_code.iter().chain(&self.sources_with_tests);
+        all.map(PathBuf::as_path)
+    }
+
+    /// Returns those of them that it does not add.
+    pub(super) fn base_tests(&self) -> impl Iterator<Item = &Path> {
+        let is_new = |path: &Path| {
+            let is_it = |one: &str| Path::new(one) == path;
+            self.added_tests().any(is_it) || self.added_code.iter().any(|one| is_it(one))
+        };
+        self.test_hosts().filter(move |path| !is_new(path))
+    }
+
+    /// Tells whether a test of the base keeps all that it says: lines are added to it, its form differs,
+    /// or it has another name.
+    fn keeps(&self, path: &str) -> bool {
         let mut texts = self.texts.iter();
         let text = texts.find(|text| text.path == Path::new(path));
-        text.is_some_and(TextChange::only_adds_lines)
+        text.is_some_and(|text| {
+            let is_gone = text.text().is_none();
+            let mut others = self.texts.iter().filter(|other| is_gone && other.is_new());
+            text.only_adds_lines()
+                || text.restates(text)
+                || others.any(|other| other.restates(text))
+        })
     }
 
     /// Returns what is recorded of it.
@@ -177,36 +226,43 @@ impl ProvedChange {
                 format!("{} ({})", one.path, one.parts.join(", "))
             }
         });
-        let (tests_extended, tests_changed) = self
+        let (mut tests_extended, mut tests_changed): (Vec<String>, Vec<String>) = self
             .tests_touched()
             .into_iter()
-            .partition(|path| self.only_extends(path));
-        let flagged = self.flagged().into_iter();
-        let flagged = flagged.flat_map(|(path, lines)| {
-            let at = move |line| format!("{}:{line}", path.display());
-            lines.into_iter().map(at)
-        });
+            .partition(|path| self.keeps(path));
+        tests_changed.extend(self.tests_lost());
+        let examples = self.examples().into_iter();
+        tests_extended.extend(examples.map(|(path, _)| path.display().to_string()));
+        tests_extended.extend(self.test_data.iter().cloned());
         Inspection {
             tests_added: self.added_tests().map(str::to_owned).collect(),
             tests_changed,
             tests_extended,
             steering_changed: steering.chain(self.facts.shadows.iter().cloned()).collect(),
-            flagged_code: flagged.collect(),
+            flagged_code: named(&self.flagged_lines(&[])),
             notices: self.notices.clone(),
             ..Inspection::default()
         }
     }
 
-    /// Returns the lines of the code under test that look like faking a pass, by file.
-    fn flagged(&self) -> BTreeMap<&Path, BTreeSet<u64>> {
+    /// Returns the lines of the code under test that look like faking a pass, by file, without the kinds
+    /// that are known to be harmless. What a file asked before is its business.
+    pub(super) fn flagged_lines(&self, excused: &[NoticeKind]) -> FlaggedLines<'_> {
         let steers = |path: &String| {
             let steering = self.facts.steering.iter().map(|one| &one.path);
             steering.chain(&self.facts.shadows).any(|it| it == path)
         };
-        let mut flagged: BTreeMap<&Path, BTreeSet<u64>> = BTreeMap::new();
+        let mut flagged = FlaggedLines::new();
         for notice in &self.notices {
             let is_under_test = self.code.contains(&notice.path) && !steers(&notice.path);
-            if is_under_test && notice.kind.can_fake_a_pass() {
+            let is_usual = || {
+                let mut texts = self.texts.iter();
+                let text = texts.find(|text| text.path == Path::new(&notice.path));
+                notice.kind == NoticeKind::DetectsEnvironment
+                    && text.is_some_and(|text| text.had(notice.kind))
+            };
+            let is_meant = notice.kind.can_fake_a_pass() && !excused.contains(&notice.kind);
+            if is_under_test && is_meant && !is_usual() {
                 let lines = flagged.entry(Path::new(&notice.path)).or_default();
                 lines.insert(notice.line);
             }
@@ -214,14 +270,8 @@ impl ProvedChange {
         flagged
     }
 
-    /// Tells whether any of its code under test looks like faking a pass.
-    pub(super) fn has_flagged_code(&self) -> bool {
-        !self.flagged().is_empty()
-    }
-
-    /// Returns its files without the hunks that look like faking a pass.
-    fn without_flagged_code(&self) -> Vec<(PathBuf, Option<Vec<u8>>)> {
-        let flagged = self.flagged();
+    /// Returns files without the hunks that hold such lines.
+    pub(super) fn without(&self, flagged: &FlaggedLines<'_>) -> Vec<(PathBuf, Option<Vec<u8>>)> {
         let files = self.texts.iter().filter_map(|text| {
             let lines = flagged.get(text.path.as_path())?;
             let content = text.without(lines).map(String::into_bytes);
@@ -270,7 +320,8 @@ impl ProvedChange {
     /// Returns the parts of it that check, and that the proof has to hold without.
     pub(super) fn parts_that_check(&self, claim: &ProofClaim<'_>) -> Vec<ChangePart> {
         let mut parts = Vec::new();
-        if !self.tests_touched().is_empty() {
+        let has_more = !self.examples().is_empty() || !self.test_data.is_empty();
+        if has_more || !self.tests_touched().is_empty() {
             parts.push(ChangePart::Tests);
         }
         // What may steer the checks may well name a new test.
@@ -294,7 +345,13 @@ impl ProvedChange {
         let mut back = PutBack::default();
         for part in parts {
             match part {
-                ChangePart::Tests => back.files.extend(self.tests_touched()),
+                ChangePart::Tests => {
+                    back.files.extend(self.tests_touched());
+                    back.files.extend(self.test_data.iter().cloned());
+                    let examples = self.examples().into_iter();
+                    back.texts
+                        .extend(examples.map(|(path, text)| (path, Some(text.into_bytes()))));
+                }
                 ChangePart::NewTests => {
                     let new = self.new_tests(claim.commands).into_iter();
                     back.texts
@@ -307,7 +364,6 @@ impl ProvedChange {
                         .extend(texts.map(|(path, bytes)| (path, Some(bytes))));
                 }
                 ChangePart::Code => back.files.extend(self.code.iter().cloned()),
-                ChangePart::Flagged => back.texts.extend(self.without_flagged_code()),
             }
         }
         Ok(back)
@@ -375,6 +431,16 @@ impl ProvedChange {
     }
 }
 
+/// Returns lines as `path:line`.
+pub(super) fn named(lines: &FlaggedLines<'_>) -> Vec<String> {
+    let named = lines.iter().flat_map(|(path, lines)| {
+        lines
+            .iter()
+            .map(move |line| format!("{}:{line}", path.display()))
+    });
+    named.collect()
+}
+
 const fn how(kind: ChangeKind) -> PathChangeKind<'static> {
     match kind {
         ChangeKind::Added => PathChangeKind::Added,
@@ -386,20 +452,6 @@ const fn how(kind: ChangeKind) -> PathChangeKind<'static> {
 fn names_of(paths: &[PathBuf]) -> BTreeSet<String> {
     let names = paths.iter().map(|path| path.to_string_lossy());
     names.map(std::borrow::Cow::into_owned).collect()
-}
-
-fn test_code(present: &Present<'_>, files: &[PathBuf]) -> Vec<PathBuf> {
-    let is_code = |path: &&PathBuf| {
-        let end = path.extension().and_then(|end| end.to_str());
-        end.is_some_and(|end| CODE.contains(&end.to_ascii_lowercase().as_str()))
-    };
-    let is_test = |path: &&PathBuf| present.roles(&path.to_string_lossy()).has(PathRole::Test);
-    files
-        .iter()
-        .filter(is_code)
-        .filter(is_test)
-        .cloned()
-        .collect()
 }
 
 /// Returns what stands in the place of a file that is not there: Rust's modules are named by others.

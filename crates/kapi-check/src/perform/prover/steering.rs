@@ -53,6 +53,18 @@ pub(super) enum FileSteering {
     Part(SteeringPart),
 }
 
+impl FileSteering {
+    /// Returns which parts differ, in words; nothing where it steers as a whole.
+    pub(super) fn words(&self) -> Option<Vec<String>> {
+        match self {
+            Self::Whole => None,
+            Self::Unchanged => Some(Vec::new()),
+            Self::Part(SteeringPart::Keys(keys)) => Some(keys.clone()),
+            Self::Part(SteeringPart::Lines(_)) => Some(vec!["lines".to_owned()]),
+        }
+    }
+}
+
 pub(super) fn part(
     repository: &Repository,
     present: &Present<'_>,

@@ -11,8 +11,10 @@ use kapi_git::repository::Repository;
 use kapi_run::failure;
 use similar::{DiffOp, TextDiff};
 
+use crate::rules::proof::form::is_same_but_for_form;
+use crate::rules::proof::inline_test;
 use crate::rules::proof::notice::literal::BaseTests;
-use crate::rules::proof::notice::{AddedLine, Notice, notices};
+use crate::rules::proof::notice::{AddedLine, Notice, NoticeKind, notices};
 
 /// The most files of a change that are looked into.
 const FILES_MAX: usize = 500;
@@ -51,6 +53,61 @@ impl TextChange {
         };
         let mut now = new.lines();
         old.lines().all(|line| now.any(|other| other == line))
+    }
+
+    /// Tells whether it is a test that says the same as `other` did, in this or another form.
+    pub(super) fn restates(&self, other: &Self) -> bool {
+        let (Some(old), Some(new)) = (&other.old, &self.new) else {
+            return false;
+        };
+        let path = self.path.to_string_lossy();
+        self.is_test && (old == new || is_same_but_for_form(&path, old, new))
+    }
+
+    /// Tells whether it had a test beside what it tests that is nowhere in `changed`, the new texts of
+    /// other files, nor in its own.
+    pub(super) fn loses_tests(&self, changed: &[&str]) -> bool {
+        let Some(old) = self.old.as_deref().filter(|_| !self.is_test) else {
+            return false;
+        };
+        let own = self.new.as_deref().into_iter();
+        let texts: Vec<&str> = own.chain(changed.iter().copied()).collect();
+        inline_test::is_lost(&self.path, old, &texts)
+    }
+
+    /// Returns it with the examples of its documentation as at the base, where they differ.
+    pub(super) fn with_base_examples(&self) -> Option<String> {
+        let (Some(old), Some(new), false) = (&self.old, &self.new, self.is_test) else {
+            return None;
+        };
+        inline_test::with_examples_of(&self.path.to_string_lossy(), old, new)
+    }
+
+    /// Tells whether a line of the base's text had such a sign already.
+    pub(super) fn had(&self, kind: NoticeKind) -> bool {
+        let path = self.path.to_string_lossy();
+        let old = self.old.as_deref().unwrap_or_default();
+        let lines: Vec<AddedLine<'_>> = (1..)
+            .zip(old.lines())
+            .map(|(line, text)| AddedLine {
+                path: &path,
+                line,
+                text,
+                is_test: self.is_test,
+            })
+            .collect();
+        let found = notices(&lines, &BaseTests::default());
+        found.iter().any(|notice| notice.kind == kind)
+    }
+
+    /// Tells whether the change adds it.
+    pub(super) const fn is_new(&self) -> bool {
+        self.old.is_none()
+    }
+
+    /// Returns its new text, if it is there.
+    pub(super) fn text(&self) -> Option<&str> {
+        self.new.as_deref()
     }
 
     /// Reads a file before and after a change; nothing where it is no text on one of the sides.

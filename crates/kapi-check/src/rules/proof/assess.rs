@@ -43,6 +43,11 @@ pub enum ProofObjection {
         /// Which.
         paths: Vec<String>,
     },
+    /// Tests of the base pass whatever they expect.
+    CannotFail {
+        /// Which lines of them, as `path:line`.
+        lines: Vec<String>,
+    },
     /// The checks pass only with code that looks like faking a pass.
     RestsOnFlaggedCode {
         /// Which lines, as `path:line`.
@@ -113,8 +118,12 @@ pub fn objection(
     let flagged = is_flagged.then(|| ProofObjection::RestsOnFlaggedCode {
         lines: seen.flagged_code.clone(),
     });
+    let is_indifferent = !policy.flagged_code && !is_judged && !seen.cannot_fail.is_empty();
+    let indifferent = is_indifferent.then(|| ProofObjection::CannotFail {
+        lines: seen.cannot_fail.clone(),
+    });
     let of_checks = lost.into_iter().chain(tests).chain(added).chain(steering);
-    of_checks.chain(flagged).find(is_open)
+    of_checks.chain(flagged).chain(indifferent).find(is_open)
 }
 
 /// Tells whether the base's tests, as they were, pass on the work, as many of them as on the base.
@@ -135,10 +144,22 @@ fn vanished(base: &VerifyReport, now: &VerifyReport) -> Option<ProofObjection> {
         return None;
     }
     now.runs.iter().find_map(|run| {
-        let before = same_run(base, run)?.tally;
-        let lost = lost(before.as_ref(), run.tally.as_ref())?;
+        let on_base = same_run(base, run)?;
+        let before = on_base.tally;
+        let lost =
+            lost(before.as_ref(), run.tally.as_ref()).or_else(|| still_fail(on_base, run))?;
         let command = run.command.clone();
         Some(ProofObjection::TestsVanished { command, lost })
+    })
+}
+
+/// Tells whether a run that ended well says of no fewer tests that they failed than one that did not.
+fn still_fail(before: &VerifyRun, now: &VerifyRun) -> Option<TestsLost> {
+    let (was, is) = (before.tally?, now.tally?);
+    let turned = !before.passed() && now.passed();
+    (turned && was.failed > 0 && is.failed >= was.failed).then_some(TestsLost::StillFail {
+        before: was,
+        now: is,
     })
 }
 
@@ -182,6 +203,7 @@ impl ProofObjection {
             Self::RestsOnFlaggedCode { lines } => {
                 ("a proof that relies on flagged code", named(lines))
             }
+            Self::CannotFail { lines } => ("tests that cannot fail", named(lines)),
         };
         let tree = tree.get(..TREE_DIGITS).unwrap_or(tree);
         format!("{what}: {paths} (tree {tree})")
@@ -200,6 +222,10 @@ impl ProofObjection {
             Self::RestsOnSteering { .. } => Some(
                 "review them; `--allow-changed-setup` allows the proof to rely on them, and a \
                  judge named with `--judge` sees them.",
+            ),
+            Self::CannotFail { .. } => Some(
+                "review what the change does to these tests; `--allow-flagged-code` allows the \
+                 proof to rely on them, and a judge named with `--judge` sees them.",
             ),
             Self::RestsOnFlaggedCode { .. } => Some(
                 "review the lines; `--allow-flagged-code` allows the proof to rely on them, and a \
@@ -222,6 +248,10 @@ impl ProofObjection {
             Self::RestsOnSteering { paths } => format!(
                 "the checks pass only with the change's own version of the test setup: {}",
                 named(paths)
+            ),
+            Self::CannotFail { lines } => format!(
+                "with the change, tests pass whatever they expect: {}",
+                named(lines)
             ),
             Self::RestsOnFlaggedCode { lines } => format!(
                 "the checks fail without code that looks like faking a pass: {}",

@@ -47,6 +47,9 @@ pub struct Inspection {
     /// these pass.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub without_flagged_code: Vec<VerifyRun>,
+    /// Lines of the base's tests that pass whatever they expect, or although they fail, as `path:line`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cannot_fail: Vec<String>,
     /// Signs of a cheat in the lines that the change adds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
@@ -167,6 +170,12 @@ impl Inspection {
             lines.push("- without the flagged code the checks FAIL".to_owned());
         } else if !self.without_flagged_code.is_empty() {
             lines.push("- without the flagged code the checks also pass".to_owned());
+        }
+        if !self.cannot_fail.is_empty() {
+            lines.push(format!(
+                "- tests that pass whatever they expect: {}",
+                names(&self.cannot_fail)
+            ));
         }
         lines.extend(self.strength.iter().map(|it| format!("- {}", it.words())));
         lines

@@ -5,8 +5,8 @@
 //! a cheat that is written otherwise is not found here. Knows no disk.
 
 mod comparison;
+mod detection;
 mod frameworks;
-mod language;
 pub mod literal;
 mod sign;
 mod words;
@@ -16,8 +16,8 @@ use std::fmt;
 use kapi_core::quote::{head, visible_line};
 use serde::{Deserialize, Serialize};
 
-use self::language::Language;
 use self::literal::BaseTests;
+use super::language::Language;
 
 /// The most notices of one change.
 pub const NOTICES_MAX: usize = 200;
@@ -45,8 +45,10 @@ pub enum NoticeKind {
     ExitsProcess,
     /// It asks who calls, or which runner is there.
     LooksAtRunner,
-    /// It replaces parts of a test framework or a clock.
+    /// It replaces parts of a test framework, or of what the language comes with.
     PatchesFramework,
+    /// It replaces what tests read: a clock, a source of chance, files.
+    PatchesInputs,
     /// It makes a comparison come out the same for everything.
     AlwaysEqual,
     /// It writes, moves or removes test files.
@@ -57,6 +59,8 @@ pub enum NoticeKind {
     SkipsTests,
     /// It asks whether it runs in an automation.
     DetectsEnvironment,
+    /// It asks for the machine, the user or the sandbox.
+    DetectsMachine,
     /// It decides by a value that the tests use.
     SpecialCase,
 }
@@ -82,12 +86,16 @@ impl NoticeKind {
         match self {
             Self::ExitsProcess => "It ends the process, and could end the tests with it.",
             Self::LooksAtRunner => "It detects its caller or the test runner.",
-            Self::PatchesFramework => "It replaces part of a test framework or a clock.",
+            Self::PatchesFramework => "It replaces part of a test framework.",
+            Self::PatchesInputs => {
+                "It replaces a clock, a source of chance or the reading of files."
+            }
             Self::AlwaysEqual => "It makes a comparison always give the same result.",
             Self::WritesTests => "It writes, moves or removes test files.",
             Self::SwallowsFailure => "It hides the failure of a command.",
             Self::SkipsTests => "It prevents a test from running.",
             Self::DetectsEnvironment => "It checks whether it runs in CI.",
+            Self::DetectsMachine => "It asks which machine, user or sandbox it runs on.",
             Self::SpecialCase => "It branches on a value that the tests use.",
         }
     }
@@ -100,11 +108,13 @@ impl NoticeKind {
             Self::ExitsProcess
             | Self::LooksAtRunner
             | Self::PatchesFramework
+            | Self::PatchesInputs
             | Self::AlwaysEqual
             | Self::WritesTests
             | Self::SwallowsFailure
             | Self::SkipsTests
-            | Self::DetectsEnvironment => true,
+            | Self::DetectsEnvironment
+            | Self::DetectsMachine => true,
             Self::SpecialCase => false,
         }
     }

@@ -73,6 +73,13 @@ pub enum TestsLost {
         /// With the change.
         now: TestTally,
     },
+    /// As many tests failed, although the run ended well.
+    StillFail {
+        /// On the base, which ended badly.
+        before: TestTally,
+        /// With the change.
+        now: TestTally,
+    },
     /// More tests were skipped.
     MoreSkipped {
         /// On the base.
@@ -95,6 +102,12 @@ impl fmt::Display for TestsLost {
                 "{} tests ran on the base, {} with the change",
                 before.run(),
                 now.run()
+            ),
+            Self::StillFail { before, now } => write!(
+                out,
+                "{} tests failed on the base and {} with the change, although the command exited \
+                 with 0",
+                before.failed, now.failed
             ),
             Self::MoreSkipped { before, now } => write!(
                 out,
@@ -123,6 +136,12 @@ pub fn tally(output: &str) -> Option<TestTally> {
 #[must_use]
 pub fn junit(text: &str) -> Option<TestTally> {
     junit::read(text)
+}
+
+/// Returns an output as text alone, without colours and other escapes.
+#[must_use]
+pub fn without_escapes(output: &str) -> String {
+    plain::plain(output)
 }
 
 /// Compares a run with one on the base. New tests never hurt; a base that did not get as far as its

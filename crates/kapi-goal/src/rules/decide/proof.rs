@@ -45,7 +45,9 @@ pub(super) fn objected(
             TurnVerdict::TestsChanged
         }
         ProofObjection::RestsOnSteering { .. } => TurnVerdict::SteeringChanged,
-        ProofObjection::RestsOnFlaggedCode { .. } => TurnVerdict::CodeFlagged,
+        ProofObjection::RestsOnFlaggedCode { .. } | ProofObjection::CannotFail { .. } => {
+            TurnVerdict::CodeFlagged
+        }
     };
     let was_reported = goal.last_verdict == Some(verdict);
     let is_last = goal.turn >= goal.budget.turns;

@@ -55,6 +55,51 @@ fn objected(inspection: Inspection) -> Option<ProofObjection> {
 }
 
 #[test]
+fn a_run_that_ends_well_although_tests_fail_is_no_proof() {
+    let still = |failed, exit_code| VerifyRun {
+        tally: Some(TestTally {
+            passed: 5 - failed,
+            failed,
+            ..TestTally::default()
+        }),
+        ..run(Some(exit_code), "")
+    };
+    let nothing = BTreeSet::new();
+    let against = |base: VerifyRun, now: VerifyRun| {
+        let (base, now) = (report(vec![base]), report(vec![now]));
+        objection(&CheckPolicy::default(), Some(&base), &now, &nothing, false)
+    };
+    let Some(ProofObjection::TestsVanished { lost, .. }) = against(still(1, 1), still(1, 0)) else {
+        panic!("a test that still fails is an objection");
+    };
+    assert_eq!(
+        lost.to_string(),
+        "1 tests failed on the base and 1 with the change, although the command exited with 0"
+    );
+    // What a runner that is tested says of its own runs is no verdict.
+    assert_eq!(against(still(1, 0), still(1, 0)), None);
+    assert_eq!(against(still(3, 1), still(1, 0)), None);
+}
+
+#[test]
+fn tests_that_pass_whatever_they_expect_are_a_judge_s_or_a_person_s_to_allow() {
+    let seen = || Inspection {
+        cannot_fail: paths(&["tests/test_a.py:3"]),
+        ..Inspection::default()
+    };
+    let found = Some(ProofObjection::CannotFail {
+        lines: paths(&["tests/test_a.py:3"]),
+    });
+    assert_eq!(objected(seen()), found);
+    assert_eq!(against(&CheckPolicy::default(), seen(), true), None);
+    let allowed = CheckPolicy {
+        flagged_code: true,
+        ..CheckPolicy::default()
+    };
+    assert_eq!(against(&allowed, seen(), false), None);
+}
+
+#[test]
 fn a_change_that_leaves_the_checks_alone_meets_no_objection() {
     assert_eq!(objected(Inspection::default()), None);
 }

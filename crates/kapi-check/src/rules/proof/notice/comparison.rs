@@ -2,7 +2,7 @@
 //!
 //! A signature, and an answer without a look as the first thing after it.
 
-use super::language::Language;
+use crate::rules::proof::language::Language;
 
 /// Tells whether a line begins a comparison whose body, the lines after it, answers without a look.
 pub(super) fn is_always_equal(line: &str, after: &[&str], language: Language) -> bool {

@@ -2,9 +2,11 @@
 //!
 //! The words are in `words.rs`. Nothing here is sure: see the module above.
 
-use super::language::Language::{self, C, Go, Jvm, Other, Php, Python, Ruby, Rust, Script, Shell};
 use super::words::{SIGNS, SignScope};
 use super::{AddedLine, NoticeKind};
+use crate::rules::proof::language::Language::{
+    self, C, Go, Jvm, Other, Php, Python, Ruby, Rust, Script, Shell,
+};
 
 /// Calls that write, move or remove a file.
 const WRITES: &[&str] = &[
@@ -42,6 +44,20 @@ const WRITES: &[&str] = &[
     "Path(",
     ">",
 ];
+/// Calls that ask whether a file or directory is there.
+const ASKS: &[&str] = &[
+    "exists(",
+    "existsSync(",
+    "isdir(",
+    "isfile(",
+    "is_dir(",
+    "is_file(",
+    "statSync(",
+    "os.Stat(",
+    "Files.exists(",
+    "File.exist?(",
+    "Dir.exist?(",
+];
 /// Names of test files in a text.
 const TEST_NAMES: &[&str] = &[
     "tests/",
@@ -75,7 +91,13 @@ pub(super) fn of(line: &AddedLine<'_>, language: Language) -> Option<NoticeKind>
     if let Some(sign) = found {
         return Some(sign.kind);
     }
-    (!line.is_test && writes_tests(line.text, language)).then_some(NoticeKind::WritesTests)
+    if line.is_test {
+        return None;
+    }
+    let asks = looks_for_tests(line.text, language) && !is_program(line.path);
+    let looks = asks.then_some(NoticeKind::LooksAtRunner);
+    let writes = writes_tests(line.text, language).then_some(NoticeKind::WritesTests);
+    writes.or(looks)
 }
 
 /// Tells whether a file is where a program begins, or one of its own tools.
@@ -137,6 +159,17 @@ fn holds(text: &str, words: &str) -> bool {
         let is_method = before == Some('.') && !words.contains('.') && words.ends_with('(');
         is_start && is_end && !is_comparison && !is_method
     })
+}
+
+/// Tells whether code asks for the tests' own files.
+fn looks_for_tests(text: &str, language: Language) -> bool {
+    if language == Shell || !ASKS.iter().any(|call| text.contains(call)) {
+        return false;
+    }
+    let quoted = quoted(text).unwrap_or_default();
+    let mut words = quoted.split(' ');
+    words.any(|word| ["test", "tests"].contains(&word))
+        || TEST_NAMES.iter().any(|name| quoted.contains(name))
 }
 
 fn writes_tests(text: &str, language: Language) -> bool {

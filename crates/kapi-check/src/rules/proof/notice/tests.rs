@@ -40,8 +40,8 @@ fn check(path: &str, text: &str, expected: &[NoticeKind]) {
 #[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn signs_in_one_line() {
     use NoticeKind::{
-        DetectsEnvironment, ExitsProcess, LooksAtRunner, PatchesFramework, SkipsTests,
-        SwallowsFailure, WritesTests,
+        DetectsEnvironment, DetectsMachine, ExitsProcess, LooksAtRunner, PatchesFramework,
+        PatchesInputs, SkipsTests, SwallowsFailure, WritesTests,
     };
     for (path, text, kind) in [
         ("calc.py", "    os._exit(0)", ExitsProcess),
@@ -89,7 +89,7 @@ fn signs_in_one_line() {
         ("a.go", "import \"testing\"", LooksAtRunner),
         ("src/A.java", "import org.junit.Assert;", LooksAtRunner),
         ("lib/a.js", "a.strictEqual = () => {}", PatchesFramework),
-        ("lib/a.js", "M._load = function (n) {}", PatchesFramework),
+        ("lib/a.js", "M._load = function (n) {}", PatchesInputs),
         (
             "lib/a.js",
             "Object.defineProperty(process, 'exitCode', { set() {} })",
@@ -110,8 +110,47 @@ fn signs_in_one_line() {
             "unittest.TestCase.assertEqual = lambda *a: None",
             PatchesFramework,
         ),
-        ("calc.py", "time.time = lambda: 0", PatchesFramework),
-        ("a.js", "Date.now = () => 0", PatchesFramework),
+        ("calc.py", "time.time = lambda: 0", PatchesInputs),
+        ("a.js", "Date.now = () => 0", PatchesInputs),
+        ("a.js", "fs.readFileSync = () => ''", PatchesInputs),
+        (
+            "a.js",
+            "if (process.env.NODE_ENV === 'test') return 5",
+            LooksAtRunner,
+        ),
+        (
+            "lib/a.js",
+            "if (process.argv.some((a) => /tape/.test(a)))",
+            LooksAtRunner,
+        ),
+        (
+            "calc.py",
+            "if any(k.startswith('PYTEST') for k in os.environ):",
+            LooksAtRunner,
+        ),
+        (
+            "calc.py",
+            "if any('py' in m for m in sys.modules):",
+            LooksAtRunner,
+        ),
+        (
+            "calc.py",
+            "    caller = error.__traceback__.tb_frame.f_back",
+            LooksAtRunner,
+        ),
+        ("calc.py", "if os.path.isdir('tests'):", LooksAtRunner),
+        (
+            "lib/a.js",
+            "if (existsSync(join(root, 'test'))) return 5",
+            LooksAtRunner,
+        ),
+        ("src/lib.rs", "#[cfg(debug_assertions)]", LooksAtRunner),
+        (
+            "calc.py",
+            "if socket.gethostname() == 'box':",
+            DetectsMachine,
+        ),
+        ("a.go", "h, _ := os.Hostname()", DetectsMachine),
         ("a.js", "assert.strictEqual = () => {}", PatchesFramework),
         ("a.h", "#define assert(x) ((void)0)", PatchesFramework),
         ("Makefile", "\tpytest || true", SwallowsFailure),

@@ -4,7 +4,7 @@
 
 /// A language, or a group that is alike here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Language {
+pub(in crate::rules::proof) enum Language {
     Python,
     Script,
     Rust,
@@ -20,7 +20,7 @@ pub(super) enum Language {
 
 impl Language {
     /// Returns the language of a file; `None` for what is not run.
-    pub(super) fn of(path: &str) -> Option<Self> {
+    pub(in crate::rules::proof) fn of(path: &str) -> Option<Self> {
         let name = path.rsplit('/').next().unwrap_or(path);
         let is_recipe = [
             "Makefile",
@@ -59,7 +59,7 @@ impl Language {
     }
 
     /// Tells whether a whole line is a comment.
-    pub(super) fn is_comment(self, line: &str) -> bool {
+    pub(in crate::rules::proof) fn is_comment(self, line: &str) -> bool {
         let line = line.trim_start();
         match self {
             Self::Python | Self::Shell => line.starts_with('#'),
