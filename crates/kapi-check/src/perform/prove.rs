@@ -66,6 +66,8 @@ pub struct ProofRequest {
     pub judge: Option<String>,
     /// What the change is for, for the judge.
     pub intent: Option<String>,
+    /// What the commands leave out, as sentences for whoever reads the proof.
+    pub not_covered: Vec<String>,
     /// Where checkouts are made: a directory of Kapi's own for this project.
     pub scratch: PathBuf,
     /// The objects that sandboxes share.
@@ -89,6 +91,8 @@ pub struct ChangeProof {
     pub judged: Option<JudgeRun>,
     /// What it comes to.
     pub conclusion: Conclusion,
+    /// What the commands leave out, as sentences.
+    pub not_covered: Vec<String>,
 }
 
 /// Proves a change; nothing where it was called off.
@@ -219,6 +223,7 @@ fn checked(
             reason: String::new(),
             hint: None,
         },
+        not_covered: request.not_covered.clone(),
     };
     if baseline::obstacle(&proof.baseline).is_none() {
         claim.base_is_green = baseline::is_green(&proof.baseline);

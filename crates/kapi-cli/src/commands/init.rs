@@ -275,8 +275,11 @@ fn say_tried(context: &Context, tried: &[TriedCommand]) {
         .say("What the project defines, run on its last commit in the sandbox:");
     for one in tried {
         context.ui.say(&format!("  {}", one.words()));
+        if let Some(hint) = &one.hint {
+            context.ui.say(&format!("         hint: {hint}"));
+        }
     }
-    if tried.iter().any(|one| !one.passed) {
+    if tried.iter().any(|one| !one.passed && one.hint.is_none()) {
         context.ui.say(
             "  One that fails now is a good proof of the task that mends it: \
              `kapi run … --verify \"<command>\"`.",

@@ -8,10 +8,10 @@ mod view;
 
 use std::path::{Path, PathBuf};
 
-use kapi_check::perform::checks::{CheckObserver, CheckRunSettings};
+use kapi_check::perform::checks::{CheckObserver, CheckRunSettings, Discovery};
 use kapi_check::perform::prove::{ChangeProof, ProofRequest};
 use kapi_check::perform::{checks, prove};
-use kapi_check::rules::checks::{CheckDisposition, CheckVerb, PlannedCheck};
+use kapi_check::rules::checks::{CheckDisposition, CheckVerb, PlannedCheck, stray};
 use kapi_check::rules::proof::conclusion::ProofStatus;
 use kapi_check::rules::proof::downloads::Downloads;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
@@ -95,6 +95,34 @@ impl Args {
     }
 }
 
+/// Commands that prove work on a project, and what they leave out.
+#[derive(Debug)]
+pub(crate) struct ProposedCommands {
+    /// Shell lines, run at the top of the project.
+    pub(crate) commands: Vec<String>,
+    /// Projects and parts of projects that no command looks at, as sentences.
+    pub(crate) notes: Vec<String>,
+}
+
+impl ProposedCommands {
+    /// Returns the checks that can be run.
+    pub(crate) fn of(discovery: &Discovery, planned: &[PlannedCheck]) -> Self {
+        let mut notes = discovery.notes.clone();
+        notes.extend(stray::uncovered(&discovery.roots, planned));
+        Self {
+            commands: planned.iter().filter_map(command).collect(),
+            notes,
+        }
+    }
+
+    /// Tells a person what is left out.
+    pub(crate) fn say_notes(&self, ui: Ui) {
+        for note in &self.notes {
+            ui.say(&format!("note: {note}"));
+        }
+    }
+}
+
 /// Proves the change and says what it came to.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let Some(proof) = proof_of(context, args)? else {
@@ -112,7 +140,7 @@ pub(crate) fn own_tests(context: &Context, root: &Path) -> Result<Vec<String>, E
     let config = context.config(Some(root))?;
     let level = config.level.unwrap_or(LEVEL_DEFAULT);
     let network = config.network(Some(CHECK_NETWORK_DEFAULT), level)?;
-    proposed(context, root, level, network)
+    Ok(proposed(context, root, level, network)?.commands)
 }
 
 /// Proves the change; nothing where it was called off.
@@ -140,22 +168,26 @@ fn proof_of(context: &Context, args: &Args) -> Result<Option<ChangeProof>, Error
     let cancel = interrupts.cancel();
     let ui = context.ui;
     let here = Subdirectory::of(&context.cwd, &root);
-    let verify = if args.verify.is_empty() {
+    let chosen = if args.verify.is_empty() {
         let proposed = proposed(context, &root, level, network)?;
-        for command in &proposed {
+        for command in &proposed.commands {
             ui.say(&format!(
                 "verify: {command}  (the project's own; override it with `--verify`)"
             ));
         }
         proposed
     } else {
-        here.commands(&args.verify)
+        ProposedCommands {
+            commands: here.commands(&args.verify),
+            notes: Vec::new(),
+        }
     };
     let state = HomeLayout::new(&context.home);
     let mut request = ProofRequest {
         target: args.change.clone(),
         base: args.base.clone(),
-        verify,
+        verify: chosen.commands,
+        not_covered: chosen.notes,
         protect: here.patterns(&args.protect),
         hidden: args.hidden.as_ref().map(|dir| context.cwd.join(dir)),
         policy: args.checks.policy(),
@@ -250,13 +282,13 @@ fn write(context: &Context, to: Option<&Path>, text: impl FnOnce() -> String) ->
     written.map_err(|error| Error::failed(&error))
 }
 
-/// Returns the commands by which the project tests itself.
+/// Returns the commands by which the project tests itself, and what they leave out.
 fn proposed(
     context: &Context,
     root: &Path,
     level: SandboxLevel,
     network: NetworkMode,
-) -> Result<Vec<String>, Error> {
+) -> Result<ProposedCommands, Error> {
     let discovery = checks::discover(root).map_err(|failure| Error::world(&failure))?;
     let config = context.config(Some(root))?;
     let setting = CheckRunSettings {
@@ -278,8 +310,8 @@ fn proposed(
     };
     let planned = checks::prepare(&context.grants(&config), &discovery, &setting, &reported);
     let planned = planned.map_err(|failure| Error::world(&failure))?;
-    let commands: Vec<String> = planned.iter().filter_map(command).collect();
-    if commands.is_empty() {
+    let proposed = ProposedCommands::of(&discovery, &planned);
+    if proposed.commands.is_empty() {
         return Err(
             Error::usage("Kapi found no test command for this project").with_hint(format!(
                 "name a command that proves the change: `{}`; `kapi check --list` shows what \
@@ -288,11 +320,11 @@ fn proposed(
             )),
         );
     }
-    Ok(commands)
+    Ok(proposed)
 }
 
 /// Returns the line that runs a check from the top of the project; `None` of one that is skipped.
-pub(crate) fn command(planned: &PlannedCheck) -> Option<String> {
+fn command(planned: &PlannedCheck) -> Option<String> {
     if planned.disposition != CheckDisposition::Run {
         return None;
     }

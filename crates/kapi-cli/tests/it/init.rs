@@ -83,6 +83,34 @@ fn two_commands_lead_from_nothing_to_a_proved_branch() {
 }
 
 #[test]
+fn a_command_whose_program_is_missing_says_what_installs_it() {
+    let env = machine();
+    let ci =
+        "jobs:\n  a:\n    steps:\n      - run: make -s test\n      - run: npx-of-nobody lint\n";
+    env.write(".github/workflows/ci.yml", ci);
+    env.write("Makefile", "test:\n\ttrue\n");
+    env.commit_all("checks");
+    let init = env.kapi(&["init", "--yes", "--judge", "none"]);
+    assert_eq!(init.code, 0, "{init:?}");
+    let hint = "\n         hint: the program `npx-of-nobody` is missing: ";
+    assert!(init.stderr.contains(hint), "{init:?}");
+    // The same line that only says less is tried once, and what cannot run proves nothing.
+    assert!(!init.stderr.contains("make -s test"), "{init:?}");
+    assert!(!init.stderr.contains("is a good proof"), "{init:?}");
+}
+
+#[test]
+fn what_no_proposed_command_covers_is_told() {
+    let env = machine();
+    env.write("web/package-lock.json", "{}");
+    env.commit_all("a subproject");
+    let init = env.kapi(&["init", "--yes", "--judge", "none"]);
+    assert_eq!(init.code, 0, "{init:?}");
+    let note = "note: No command covers web: package.json has no script \"test\".";
+    assert!(init.stderr.contains(note), "{init:?}");
+}
+
+#[test]
 fn without_a_terminal_everything_open_is_told_at_once_with_the_whole_command() {
     let env = machine();
     let refused = env.kapi(&["init"]);

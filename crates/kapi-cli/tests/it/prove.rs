@@ -251,3 +251,29 @@ fn a_revision_that_is_not_there_is_told_before_anything_else() {
         output.assert_error(4, &["nowhere", "hint: "]);
     }
 }
+
+#[test]
+fn a_proof_by_the_projects_own_tests_says_what_they_do_not_cover() {
+    let env = Environment::new();
+    env.write("Makefile", "test:\n\ttrue\n");
+    env.write("web/package-lock.json", "{}");
+    env.write("native/CMakeLists.txt", "");
+    env.write("native/demo/CMakeLists.txt", "project(demo)\n");
+    env.commit_all("base");
+    env.write("a.txt", "a");
+    env.commit_all("change");
+    let prove = ["prove", "HEAD", "--base", "HEAD~1", "--json"];
+    let own = env.kapi(&[&prove[..], &["--markdown", "proof.md"]].concat());
+    let document = own.document();
+    let said = document["not_covered"].as_array().unwrap();
+    let said: Vec<&str> = said.iter().map(|one| one.as_str().unwrap()).collect();
+    let web = "No command covers web: package.json has no script \"test\".";
+    assert!(said.contains(&web), "{said:?}");
+    assert!(
+        said[0].starts_with("Not checked: native/demo: "),
+        "{said:?}"
+    );
+    assert!(env.read("proof.md").contains(web), "{own:?}");
+    let named = env.kapi(&[&prove[..], &["--verify", "true"]].concat());
+    assert_eq!(named.document()["not_covered"], serde_json::json!([]));
+}

@@ -10,6 +10,7 @@ use kapi_check::perform::prove::ProofRequest;
 use kapi_check::perform::{checks, prove};
 use kapi_check::rules::checks::{CheckVerb, PlannedCheck};
 use kapi_check::rules::proof::downloads::Downloads;
+use kapi_check::rules::proof::obstacle::obstacle_of;
 use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_check::rules::proof::verify_report;
 use kapi_core::isolation::NetworkMode;
@@ -20,7 +21,8 @@ use kapi_sys::clock::Clock as _;
 use serde::Serialize;
 
 use super::ci;
-use crate::commands::{check, prove as prove_command};
+use crate::commands::check;
+use crate::commands::prove::ProposedCommands;
 use crate::config::Config;
 use crate::context::Context;
 use crate::error::Error;
@@ -46,6 +48,8 @@ pub(super) struct TriedCommand {
     pub(super) passed: bool,
     /// How it ended.
     pub(super) detail: String,
+    /// What mends it, where it cannot do its work here.
+    pub(super) hint: Option<String>,
 }
 
 impl TriedCommand {
@@ -67,10 +71,12 @@ pub(super) fn tried(
     config: &Config,
     root: &Path,
 ) -> Result<Vec<TriedCommand>, Error> {
-    let commands = found(context, root)?;
-    if commands.is_empty() {
+    let found = found(context, root)?;
+    found.say_notes(context.ui);
+    if found.commands.is_empty() {
         return Ok(Vec::new());
     }
+    let commands = found.commands;
     let interrupts = driving::interrupts()?;
     let cancel = interrupts.cancel();
     let ui = context.ui;
@@ -109,6 +115,7 @@ pub(super) fn tried(
                     format!("{}: {}", verify_report::run_end(run), line.trim())
                 }
             },
+            hint: obstacle_of(run).map(|found| format!("{}: {}", found.reason, found.remedy)),
         }
     });
     Ok(tried.collect())
@@ -140,6 +147,7 @@ fn request(
         },
         judge: None,
         intent: None,
+        not_covered: Vec::new(),
         scratch: state.state_dir().join("proofs").join(project_key(root)),
         stores: state.stores_dir(),
         today: Day::of_ms(context.clock.now_ms()),
@@ -147,8 +155,8 @@ fn request(
 }
 
 /// Returns the commands that the project defines: its checks, then what its CI runs besides.
-fn found(context: &Context, root: &Path) -> Result<Vec<String>, Error> {
-    let discovery = checks::discover(root).map_err(|failure| Error::world(&failure))?;
+fn found(context: &Context, root: &Path) -> Result<ProposedCommands, Error> {
+    let mut discovery = checks::discover(root).map_err(|failure| Error::world(&failure))?;
     let (grants, setting) = check::setting(context, &check::Args::default(), &discovery)?;
     let interrupts = driving::interrupts()?;
     let cancel = interrupts.cancel();
@@ -158,27 +166,44 @@ fn found(context: &Context, root: &Path) -> Result<Vec<String>, Error> {
     };
     let planned = checks::prepare(&grants, &discovery, &setting, &reported);
     let planned = planned.map_err(|failure| Error::world(&failure))?;
-    let of_verb = |verb: &CheckVerb| -> Vec<&PlannedCheck> {
-        let verb = *verb;
-        planned
-            .iter()
-            .filter(move |one| one.check.verb == verb)
-            .collect()
-    };
-    let mut commands: Vec<String> = PROPOSED
-        .iter()
-        .flat_map(of_verb)
-        .filter_map(prove_command::command)
-        .collect();
-    if commands.is_empty() {
-        let builds = of_verb(&CheckVerb::Build);
-        commands.extend(builds.into_iter().filter_map(prove_command::command));
+    let of_ci = ci::commands(root);
+    if !of_ci.is_empty() {
+        // They run at the top, so that is not left out.
+        discovery.roots.retain(|project| !project.path.is_empty());
     }
-    for command in ci::commands(root) {
-        if !commands.contains(&command) {
-            commands.push(command);
+    let of_verbs = |verbs: &[CheckVerb]| -> Vec<PlannedCheck> {
+        let of_verb = |verb| planned.iter().filter(move |one| one.check.verb == verb);
+        verbs.iter().copied().flat_map(of_verb).cloned().collect()
+    };
+    let mut found = ProposedCommands::of(&discovery, &of_verbs(PROPOSED));
+    if found.commands.is_empty() {
+        let builds = ProposedCommands::of(&discovery, &of_verbs(&[CheckVerb::Build]));
+        found = if builds.commands.is_empty() {
+            found
+        } else {
+            builds
+        };
+    }
+    for command in of_ci {
+        let is_known = |known: &String| without_quiet(known) == without_quiet(&command);
+        if !found.commands.iter().any(is_known) {
+            found.commands.push(command);
         }
     }
-    commands.truncate(COMMANDS_MAX);
-    Ok(commands)
+    if found.commands.len() > COMMANDS_MAX {
+        let n_commands = found.commands.len();
+        found.notes.push(format!(
+            "Only the first {COMMANDS_MAX} of {n_commands} commands are tried."
+        ));
+        found.commands.truncate(COMMANDS_MAX);
+    }
+    Ok(found)
+}
+
+/// Returns the words of a line but for those that only make it say less.
+fn without_quiet(line: &str) -> Vec<&str> {
+    let words = line.split_whitespace();
+    words
+        .filter(|word| !matches!(*word, "--silent" | "--quiet" | "-q" | "-s"))
+        .collect()
 }

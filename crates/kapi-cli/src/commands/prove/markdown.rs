@@ -26,6 +26,10 @@ pub(super) fn text(proof: &ChangeProof) -> String {
         let (by, reason) = (plain(&view.by), plain(&view.reason));
         format!("\nJudge {by}: **{}** – {reason}\n", view.verdict)
     });
+    let not_covered = proof.not_covered.iter();
+    let not_covered: String = not_covered
+        .map(|sentence| format!("\n{}\n", plain(sentence)))
+        .collect();
     let hint = proof.conclusion.hint.as_ref();
     let hint = hint.map(|hint| format!("\n{}\n", plain(hint)));
     [
@@ -39,6 +43,7 @@ pub(super) fn text(proof: &ChangeProof) -> String {
         rows.concat(),
         seen(proof.report.as_ref()),
         judged.unwrap_or_default(),
+        not_covered,
         hint.unwrap_or_default(),
     ]
     .concat()

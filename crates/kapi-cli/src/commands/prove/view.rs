@@ -28,6 +28,8 @@ struct ProveView<'a> {
     tampered: &'a [String],
     inspection: Option<&'a Inspection>,
     judge: Option<JudgeView>,
+    /// What the commands leave out, as sentences.
+    not_covered: &'a [String],
 }
 
 /// Shows a proof.
@@ -57,6 +59,7 @@ fn view(proof: &ChangeProof) -> ProveView<'_> {
         tampered: report.map_or(&[], |report| &report.tampered),
         inspection: report.map(|report| &*report.inspection),
         judge: proof.judged.as_ref().map(JudgeView::from),
+        not_covered: &proof.not_covered,
     }
 }
 
@@ -95,6 +98,8 @@ fn lines(proof: &ChangeProof) -> Vec<String> {
             view.by, view.verdict, view.reason
         ));
     }
+    let not_covered = proof.not_covered.iter();
+    lines.extend(not_covered.map(|sentence| format!("  note      {sentence}")));
     if let Some(hint) = &proof.conclusion.hint {
         lines.push(format!("hint: {hint}"));
     }
