@@ -34,7 +34,6 @@ const CHECKS: &[&str] = &[
     "rspec",
     "rubocop",
     "phpunit",
-    "ctest",
     "tox",
     "nox",
 ];
@@ -90,6 +89,8 @@ fn lines(text: &str) -> Vec<String> {
 
 fn collect(value: &Value, found: &mut Vec<String>) {
     match value {
+        // A step that runs elsewhere is not one of the top.
+        Value::Object(entries) if entries.contains_key("working-directory") => {}
         Value::Object(entries) => {
             for (key, below) in entries {
                 match below {
@@ -107,9 +108,16 @@ fn collect(value: &Value, found: &mut Vec<String>) {
     }
 }
 
+/// Adds the lines of a script that check something, up to where it goes elsewhere.
 fn add(text: &str, found: &mut Vec<String>) {
-    let checks = text.lines().map(str::trim).filter(|line| is_check(line));
+    let lines = text.lines().map(str::trim);
+    let here = lines.take_while(|line| !matches!(first_word(line), "cd" | "pushd"));
+    let checks = here.filter(|line| is_check(line));
     found.extend(checks.map(str::to_owned));
+}
+
+fn first_word(line: &str) -> &str {
+    line.split_whitespace().next().unwrap_or_default()
 }
 
 /// Tells whether a line is one plain command that checks something.
@@ -145,13 +153,21 @@ jobs:
           cargo install cargo-nextest
           cargo clippy --all-targets -- -D warnings
       - run: git push --tags
+      - run: |
+          ruff check
+          cd tests
+          pytest -q
+      - run: yarn test
+        working-directory: web
+      - run: ctest --output-on-failure
 ";
         assert_eq!(
             lines(text),
             [
                 "npm run lint:check",
                 "npm test",
-                "cargo clippy --all-targets -- -D warnings"
+                "cargo clippy --all-targets -- -D warnings",
+                "ruff check"
             ]
         );
         assert_eq!(
