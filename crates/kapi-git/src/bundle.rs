@@ -167,6 +167,9 @@ impl Repository {
     /// # Errors
     /// When git fails.
     pub fn present(&self, commits: &[CommitId]) -> Result<BTreeSet<CommitId>, GitError> {
+        if commits.is_empty() {
+            return Ok(BTreeSet::new());
+        }
         let lines = commits
             .iter()
             .map(|commit| format!("{commit}^{{commit}}\n"));

@@ -7,6 +7,7 @@
 pub mod bring;
 pub mod brought_in;
 pub mod clashes;
+mod held;
 pub mod merge;
 pub mod reapply;
 pub mod source;
@@ -221,24 +222,6 @@ impl Repository {
             head: target,
             tree,
         })
-    }
-
-    /// Tells whether `head` holds everything that `commit` brings: it is part of its history, or a
-    /// merge would change no file, as after a squash or a rebase. `scratch` is as in a [`LandPlan`].
-    pub fn holds_content(
-        &self,
-        head: &CommitId,
-        commit: &CommitId,
-        scratch: &Path,
-    ) -> Result<bool, LandError> {
-        if self.is_ancestor(commit, head)? {
-            return Ok(true);
-        }
-        let scratch = self.merging(scratch, Objects::Shared)?;
-        match scratch.merged(head, commit)? {
-            MergeOutcome::Clean(tree) => Ok(tree == self.tree_of(head)?),
-            MergeOutcome::Conflicts(_) => Ok(false),
-        }
     }
 
     /// Checks that what should land is what the plan says.

@@ -10,19 +10,20 @@ mod person;
 mod plain;
 pub mod range;
 mod settings;
-mod suspects;
+pub(crate) mod suspects;
+mod trees;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use self::comparisons::Comparisons;
 use self::settings::GitSetting;
+use self::trees::CommitTrees;
 use crate::command::{Git, GitCall, GitError};
-use crate::id::{CommitId, TreeId};
+use crate::id::CommitId;
 use crate::ref_name::{branch_ref, is_plain_name};
 
 /// The most alternate object directories followed from one repository.
@@ -76,8 +77,8 @@ pub struct Repository {
     conversions: Vec<(String, String)>,
     /// What switches off each driver that the configuration names.
     disarmed: Vec<(OsString, OsString)>,
-    /// The last answer of [`Repository::tree_of`], which can never change.
-    tree: OnceLock<(CommitId, TreeId)>,
+    /// The trees of commits that were asked for.
+    trees: CommitTrees,
     /// What was found to differ between trees.
     comparisons: Comparisons,
 }
@@ -153,7 +154,7 @@ impl Repository {
             conversions: settings::conversions(&found.settings),
             disarmed: settings::disarmed(&found.settings),
             settings: found.settings,
-            tree: OnceLock::new(),
+            trees: CommitTrees::default(),
             comparisons: Comparisons::default(),
         }
     }
@@ -202,7 +203,7 @@ impl Repository {
             settings: Vec::new(),
             conversions: Vec::new(),
             disarmed: Vec::new(),
-            tree: OnceLock::new(),
+            trees: CommitTrees::default(),
             comparisons: Comparisons::default(),
         };
         let listed = repository.call("config").args(["-z", "--list"]).bytes()?;
@@ -277,27 +278,6 @@ impl Repository {
             .trim_end()
             .strip_prefix("refs/heads/")
             .map(str::to_owned))
-    }
-
-    /// Returns the tree of a commit.
-    pub fn tree_of(&self, commit: &CommitId) -> Result<TreeId, GitError> {
-        if let Some((_, tree)) = self.tree.get().filter(|(known, _)| known == commit) {
-            return Ok(tree.clone());
-        }
-        let peeled = format!("{commit}^{{tree}}");
-        let text = self
-            .call("rev-parse")
-            .args(["--verify", "--quiet", &peeled])
-            .text()?;
-        let tree = TreeId::parse(&text).map_err(|_malformed| GitError::Unexpected {
-            subcommand: "rev-parse".to_owned(),
-        })?;
-        let first = self.tree.get_or_init(|| (commit.clone(), tree.clone()));
-        debug_assert!(
-            first.0 != *commit || first.1 == tree,
-            "a commit has one tree"
-        );
-        Ok(tree)
     }
 
     /// Tells whether `name` may be a branch: the rules of git, and no leading dash.

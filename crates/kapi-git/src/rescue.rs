@@ -6,13 +6,14 @@
 pub mod batch;
 
 mod owned;
+mod unsaved;
 
 use std::path::PathBuf;
 
 use crate::author::Author;
 use crate::candidate::CandidateError;
 use crate::command::GitError;
-use crate::id::{CommitId, ObjectIdError, RefPart, TreeId};
+use crate::id::{CommitId, ObjectIdError, RefPart};
 use crate::owned_dir::DirError;
 use crate::ref_name::{HELD_REFS, branch_ref};
 use crate::repository::Repository;
@@ -189,24 +190,6 @@ impl Repository {
             }
         }
         Ok(state)
-    }
-
-    /// Returns the tree of a workspace's files when it differs from that of `known`.
-    ///
-    /// Reads the files as a candidate would, so nothing that an agent left there runs; what a
-    /// commit cannot hold does not count.
-    pub fn unsaved_tree(
-        &self,
-        workspace: &GitWorkspace,
-        known: &CommitId,
-    ) -> Result<Option<TreeId>, RescueError> {
-        // Looked at from `known`, not from the base: mostly nothing differs, and nothing is staged.
-        let at_known = GitWorkspace {
-            base: known.clone(),
-            ..workspace.clone()
-        };
-        let tree = self.snapshot(&at_known)?.tree;
-        Ok((tree != self.tree_of(known)?).then_some(tree))
     }
 
     /// Keeps a commit under a rescue ref of its own.

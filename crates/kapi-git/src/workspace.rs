@@ -158,7 +158,7 @@ impl GitWorkspace {
             branch: &self.branch,
             base: &self.base,
             work_tree: &self.path,
-            index: Some(self.admin_dir.join("kapi/index")),
+            index: Some(self.index()),
             exact_index: None,
             monitor: None,
         }

@@ -109,15 +109,14 @@ impl Repository {
             return Ok(None);
         }
         let link = path.join(".git");
+        // Git takes the directory's own name unless another worktree has it.
+        let likely = worktrees.join(path.file_name().unwrap_or_default());
+        if records(&likely, &link) {
+            return Ok(Some(likely));
+        }
         for entry in fs::read_dir(&worktrees).map_err(failed("list", &worktrees))? {
             let admin_dir = entry.map_err(failed("list", &worktrees))?.path();
-            let Ok(mut recorded) = fs::read(admin_dir.join("gitdir")) else {
-                continue;
-            };
-            if recorded.last() == Some(&b'\n') {
-                recorded.pop();
-            }
-            if path_of(&recorded) == link {
+            if records(&admin_dir, &link) {
                 return Ok(Some(admin_dir));
             }
         }
@@ -191,6 +190,17 @@ impl Repository {
             Ok(())
         }
     }
+}
+
+/// Tells whether an administrative directory is of the worktree whose link is at `link`.
+fn records(admin_dir: &Path, link: &Path) -> bool {
+    let Ok(mut recorded) = fs::read(admin_dir.join("gitdir")) else {
+        return false;
+    };
+    if recorded.last() == Some(&b'\n') {
+        recorded.pop();
+    }
+    path_of(&recorded) == link
 }
 
 /// Returns where the `.git` file of a worktree leads.

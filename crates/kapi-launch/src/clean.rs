@@ -252,11 +252,8 @@ fn precious(
     if record.made == WorkspaceKind::Checkout && location.worktree().exists() {
         let found = repository.find_workspace(&goal, &location.worktree());
         if let Some(workspace) = found.map_err(|error| LaunchError::failed(&error))? {
-            let unsaved = repository.unsaved_tree(&workspace, &known);
-            if unsaved
-                .map_err(|error| LaunchError::failed(&error))?
-                .is_some()
-            {
+            let has_unsaved = repository.has_unsaved(&workspace, &known);
+            if has_unsaved.map_err(|error| LaunchError::failed(&error))? {
                 return Ok(Some("its worktree contains uncommitted work".to_owned()));
             }
         }

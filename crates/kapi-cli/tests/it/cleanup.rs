@@ -1,9 +1,13 @@
 //! `kapi cleanup`: what goes, what stays and why, and that nothing is lost by it.
 
+use std::fs;
+use std::path::PathBuf;
+
 use serde_json::Value;
 
 use crate::containers::{Containers, IMAGE};
-use crate::environment::Environment;
+use crate::environment::{Environment, write};
+use crate::kernel_leavings::{counted, lines};
 use crate::launch::{launch, launch_on, plain_project};
 
 fn names(document: &Value, list: &str) -> Vec<String> {
@@ -97,7 +101,7 @@ fn what_was_used_lately_stays_and_logs_go_alone() {
     let done = env.json(&["cleanup", "--older-than", "7d", "--logs"]);
     assert_eq!(names(&done, "removed"), ["logs 1"], "{done:#}");
     let listed = env.json(&["sandbox", "list"]);
-    let dir = std::path::PathBuf::from(listed[0]["sandbox"].as_str().unwrap());
+    let dir = PathBuf::from(listed[0]["sandbox"].as_str().unwrap());
     assert!(dir.is_dir() && !dir.join("runs").exists());
 }
 
@@ -130,16 +134,56 @@ fn the_worktree_of_an_ended_goal_goes_and_that_of_another_stays() {
 }
 
 #[test]
+fn however_many_workspaces_are_kept_a_look_at_them_takes_as_many_git_processes() {
+    let mut env = Environment::new();
+    let file = counted(&mut env);
+    let worktree = |goal: &str| {
+        let shown = env.json(&["show", goal]);
+        PathBuf::from(shown["worktree"].as_str().unwrap())
+    };
+    // One that may go, one with files that no commit has, and a launch that nobody merged.
+    let add = |n: usize| {
+        for _ in 0..2 {
+            env.run("command:echo 42 > answer.txt", &[])
+                .assert_status("done", 0);
+        }
+        write(&worktree(&(2 * n).to_string()).join("more.txt"), "more\n");
+        let (id, branch) = (n.to_string(), format!("launched-{n}"));
+        let options = ["--worktree-mode", "--branch", &branch];
+        launch(&env, &id, "echo 43 > answer.txt", &options);
+    };
+    let look = || {
+        let before = lines(&file);
+        let told = env.json(&["cleanup", "--dry-run"]);
+        (lines(&file) - before, told)
+    };
+    add(1);
+    look();
+    let (for_one, told) = look();
+    assert_eq!(names(&told, "removed").len(), 1, "{told:#}");
+    assert_eq!(names(&told, "kept").len(), 2, "{told:#}");
+    add(2);
+    add(3);
+    // Files that were written in the very instant of a commit are compared once more.
+    look();
+    let (for_three, told) = look();
+    assert_eq!(names(&told, "removed").len(), 3, "{told:#}");
+    assert_eq!(names(&told, "kept").len(), 6, "{told:#}");
+    let said = fs::read_to_string(&file).unwrap();
+    assert_eq!(for_three, for_one, "{said}");
+}
+
+#[test]
 fn containers_of_killed_launchers_go_and_those_of_others_stay() {
     let mut env = Environment::new();
     let containers = Containers::new(&mut env);
-    let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap();
+    let namespace = fs::read_link("/proc/self/ns/pid").unwrap();
     let namespace: String = namespace
         .to_string_lossy()
         .chars()
         .filter(char::is_ascii_digit)
         .collect();
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     // Nobody is this process, which began before the machine did.
     let dead = format!("kapi.owner={}/{namespace}/1/0", boot.trim());
     let make = |name: &str, labels: &[&str]| {

@@ -173,7 +173,7 @@ fn what_covers_a_persons_files_is_no_change_of_a_killed_attempt() {
 }
 
 /// Has every git that is started write a line; returns the file.
-fn counted(env: &mut Environment) -> PathBuf {
+pub(crate) fn counted(env: &mut Environment) -> PathBuf {
     let dir = env.root().join("counted");
     let (file, program) = (dir.join("lines"), dir.join("git"));
     let path = std::env::var("PATH").unwrap();
@@ -190,7 +190,7 @@ fn counted(env: &mut Environment) -> PathBuf {
     file
 }
 
-fn lines(file: &PathBuf) -> usize {
+pub(crate) fn lines(file: &PathBuf) -> usize {
     fs::read_to_string(file).unwrap_or_default().lines().count()
 }
 

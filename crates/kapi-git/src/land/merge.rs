@@ -148,10 +148,10 @@ impl Scratch<'_> {
         self.merge(call, head, commit)
     }
 
-    fn merge_tree(&self) -> GitCall<'_> {
+    pub(super) fn merge_tree(&self) -> GitCall<'_> {
         let settings = MERGE_SETTINGS.map(|(key, value)| (key.into(), value.into()));
         let call = self.call("merge-tree").settings(&settings);
-        call.args(["--write-tree", "-z", "--messages"])
+        call.args(["--write-tree", "-z"])
     }
 
     fn merge(
@@ -160,7 +160,8 @@ impl Scratch<'_> {
         head: &CommitId,
         commit: &CommitId,
     ) -> Result<MergeOutcome, GitError> {
-        let exit = merge_tree.args([head.as_str(), commit.as_str()]).exit()?;
+        let call = merge_tree.args(["--messages", head.as_str(), commit.as_str()]);
+        let exit = call.exit()?;
         let (code, stderr) = (exit.code, exit.stderr);
         let text = str::from_utf8(exit.stdout.split(|&b| b == 0).next().unwrap_or_default());
         let tree = text

@@ -3,14 +3,12 @@
 //! Git says it. It is spared looking at every file when comparing what the index notes of each
 //! with what is there leaves few to look at, or none.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use super::index_file::IndexFile;
-use super::suspects::{self, STACK_BYTES, Suspects, UnknownName};
+use super::suspects::{self, STACK_BYTES, Suspects};
 use super::{Dirt, Repository, path_of};
-use crate::check_ignore::check_ignore;
 use crate::command::{GitCall, GitError};
 
 /// The most bytes of paths that one command is given.
@@ -19,6 +17,15 @@ const ARGUMENT_BYTES_MAX: usize = 64 * 1024;
 /// Extensions of an index that say nothing about what its entries are.
 const HARMLESS: [&[u8; 4]; 6] = [b"TREE", b"EOIE", b"IEOT", b"UNTR", b"FSMN", b"REUC"];
 
+/// Files that were compared with an index.
+#[derive(Debug)]
+pub(crate) struct ComparedFiles {
+    /// The tree that the index holds.
+    pub(crate) tree: String,
+    /// What of the files may differ from it.
+    pub(crate) suspects: Suspects,
+}
+
 impl Repository {
     /// Counts what is in the person's checkout and in no commit.
     ///
@@ -26,7 +33,7 @@ impl Repository {
     /// that a filter would change may be counted as modified.
     pub fn dirt(&self) -> Result<Dirt, GitError> {
         let suspects = match self.suspects()? {
-            Some(suspects) => self.without_ignored(suspects)?,
+            Some(suspects) => suspects.without_ignored(self.checkout_call("check-ignore"))?,
             None => return self.status(&[]),
         };
         let n_bytes: usize = suspects.iter().map(|path| path.as_os_str().len() + 1).sum();
@@ -39,14 +46,10 @@ impl Repository {
 
     /// Returns what may be dirt; nothing when all of it may be.
     fn suspects(&self) -> Result<Option<Suspects>, GitError> {
-        let index = IndexFile::read(&self.git_dir.join("index"), self.format);
-        let is_plain = |index: &IndexFile| {
-            index.has_only(&HARMLESS) && index.entries().all(|entry| entry.is_whole())
-        };
-        let Some(index) = index.filter(is_plain) else {
+        let Some((index, staged)) = self.plain_index(&self.git_dir.join("index")) else {
             return Ok(None);
         };
-        let (Some(staged), Ok(head)) = (index.tree(), self.resolve_commit("HEAD")) else {
+        let Ok(head) = self.resolve_commit("HEAD") else {
             return Ok(None);
         };
         // Git takes as long to name the tree as it takes to look at a thousand files.
@@ -62,23 +65,19 @@ impl Repository {
         })
     }
 
-    /// Returns the suspects less those that git ignores, and directories that hold nothing else.
-    fn without_ignored(&self, suspects: Suspects) -> Result<Vec<PathBuf>, GitError> {
-        let ignored = self.ignored(&suspects.unknown)?;
-        let is_ignored = |unknown: &UnknownName| {
-            let mut questions = unknown.questions.iter().map(|path| ignored.contains(path));
-            let is_itself = questions.next() == Some(true);
-            is_itself || (unknown.is_whole_directory && questions.all(|is_ignored| is_ignored))
-        };
-        let unknown = suspects.unknown.iter().filter(|found| !is_ignored(found));
-        let mut left = suspects.changed;
-        left.extend(unknown.map(|unknown| unknown.path.clone()));
-        Ok(left)
+    /// Compares files with an index, which holds exactly one tree; nothing when git has to look.
+    pub(crate) fn compared(&self, index: &Path, top: &Path) -> Option<ComparedFiles> {
+        let (index, tree) = self.plain_index(index)?;
+        let suspects = suspects::find(top, &index, self.format)?;
+        Some(ComparedFiles { tree, suspects })
     }
 
-    fn ignored(&self, unknown: &[UnknownName]) -> Result<BTreeSet<PathBuf>, GitError> {
-        let questions = unknown.iter().flat_map(|unknown| &unknown.questions);
-        check_ignore(self.checkout_call("check-ignore"), questions)
+    /// Returns an index that can be read without git, and the tree that it holds.
+    fn plain_index(&self, path: &Path) -> Option<(IndexFile, String)> {
+        let index = IndexFile::read(path, self.format)?;
+        let is_plain = index.has_only(&HARMLESS) && index.entries().all(|entry| entry.is_whole());
+        let tree = index.tree().filter(|_| is_plain)?;
+        Some((index, tree))
     }
 
     /// Asks git about some paths, or about all.

@@ -16,6 +16,8 @@ use rustix::fs::{AtFlags, FileType, RawDir, Stat, statat};
 
 use super::index_file::{IndexEntry, IndexFile};
 use super::{ObjectFormat, path_of};
+use crate::check_ignore::check_ignore;
+use crate::command::{GitCall, GitError};
 use crate::layer::beneath::{DirectoryRoot, is_absence, kind, size};
 use crate::layer::store::{self, ObjectKind};
 
@@ -35,22 +37,44 @@ const LINK: u32 = 0o120_000;
 
 /// Paths that may differ.
 #[derive(Debug, Default)]
-pub(super) struct Suspects {
+pub(crate) struct Suspects {
     /// Files of the index, and directories of them, that are not surely as they were.
-    pub(super) changed: Vec<PathBuf>,
+    pub(crate) changed: Vec<PathBuf>,
     /// What the index does not know; of a directory, also what is right in it.
-    pub(super) unknown: Vec<UnknownName>,
+    unknown: Vec<UnknownName>,
 }
 
 /// A name that the index does not know.
 #[derive(Debug)]
-pub(super) struct UnknownName {
+struct UnknownName {
     /// Its path.
-    pub(super) path: PathBuf,
+    path: PathBuf,
     /// What to ask about: the path, then all that is right in it.
-    pub(super) questions: Vec<PathBuf>,
+    questions: Vec<PathBuf>,
     /// Whether it is a directory, of which nothing was left out in the questions.
-    pub(super) is_whole_directory: bool,
+    is_whole_directory: bool,
+}
+
+impl Suspects {
+    /// Tells whether there is none.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.changed.is_empty() && self.unknown.is_empty()
+    }
+
+    /// Returns them less those that git ignores where this call of `check-ignore` is made, and
+    /// directories that hold nothing else.
+    pub(crate) fn without_ignored(self, call: GitCall<'_>) -> Result<Vec<PathBuf>, GitError> {
+        let questions = self.unknown.iter().flat_map(|unknown| &unknown.questions);
+        let ignored = check_ignore(call, questions)?;
+        let is_ignored = |unknown: &UnknownName| {
+            let mut questions = unknown.questions.iter().map(|path| ignored.contains(path));
+            let is_itself = questions.next() == Some(true);
+            is_itself || (unknown.is_whole_directory && questions.all(|is_ignored| is_ignored))
+        };
+        let unknown = self.unknown.iter().filter(|found| !is_ignored(found));
+        let unknown: Vec<PathBuf> = unknown.map(|unknown| unknown.path.clone()).collect();
+        Ok([self.changed, unknown].concat())
+    }
 }
 
 /// The stack of a thread that looks at files, in bytes.

@@ -18,6 +18,11 @@ use crate::workspace::{GitWorkspace, WorkspaceError};
 const SUBMODULE: u32 = 0o160_000;
 
 impl GitWorkspace {
+    /// Returns where the index of the last candidate is.
+    pub(crate) fn index(&self) -> PathBuf {
+        self.admin_dir.join("kapi/index")
+    }
+
     /// Returns the git directory that stages this workspace; call it after `sweep::sweep`.
     pub(crate) fn scratch<'a>(&self, repository: &'a Repository) -> Result<Scratch<'a>, DirError> {
         let dir = self.admin_dir.join("kapi");

@@ -57,7 +57,7 @@ fn exercise(fixture: &Fixture) -> Candidate {
         .find_workspace(&plan.goal, &plan.path)
         .expect("find")
         .expect("a workspace");
-    repository.unsaved_tree(&found, &found.base).expect("files");
+    repository.has_unsaved(&found, &found.base).expect("files");
     let workspace = repository.create_workspace(&plan).expect("workspace");
     assert_eq!(workspace.origin, WorkspaceOrigin::Adopted);
     view(fixture, &repository, &workspace);

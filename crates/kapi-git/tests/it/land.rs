@@ -1,5 +1,6 @@
 //! Landing proved commits on a branch of ours: as they are, merged, or not at all.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use kapi_git::candidate::CandidatePlan;
@@ -180,8 +181,11 @@ fn work_is_held_by_its_history_or_where_a_merge_would_change_no_file() {
     let scratch = rig.fixture.root().join("kapi home/tried");
     let holds = || {
         let head = rig.repository.resolve_commit("HEAD").expect("head");
-        let held = rig.repository.holds_content(&head, &work, &scratch);
-        held.expect("an answer")
+        let asked = BTreeSet::from([base.clone(), work.clone()]);
+        let held = rig.repository.held_by(&head, &asked, &scratch);
+        let held = held.expect("an answer");
+        assert!(held.contains(&base), "it began there");
+        held.contains(&work)
     };
     assert!(!holds(), "nothing was merged");
     // The last commit alone is not all of the work.

@@ -1,12 +1,16 @@
 //! What a clean-up learns and what it cannot remove.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use kapi_git::id::{CommitId, RefPart};
+use kapi_git::repository::Repository;
 use kapi_git::rescue::{KapiRef, RescueError, RescueName, RescuedCommit, Signature};
-use kapi_git::workspace::WorkspaceOrigin;
+use kapi_git::workspace::{WorkspaceOrigin, WorkspacePlan};
 
-use crate::fixture::{AT, BRANCH, Fixture, author, commit, everything, shell, write};
+use crate::fixture::{
+    AT, BRANCH, Fixture, author, commit, counting, everything, reported, shell, write,
+};
 
 fn part(text: &str) -> RefPart {
     RefPart::parse(text).expect("a part")
@@ -69,10 +73,7 @@ fn files_that_no_commit_has_are_kept_as_one() {
     let keep = |known: &CommitId| {
         named(|name| repository.keep_files(&workspace, known, name, &by)).expect("kept")
     };
-    assert_eq!(
-        repository.unsaved_tree(&workspace, &base).expect("tree"),
-        None
-    );
+    assert!(!repository.has_unsaved(&workspace, &base).expect("files"));
     assert_eq!(keep(&base), None);
     shell(
         &workspace.path,
@@ -80,12 +81,7 @@ fn files_that_no_commit_has_are_kept_as_one() {
             "rm .git; git init -q; git config core.fsmonitor '{trap}'; echo work > new; mkdir build; echo o > build/o"
         ),
     );
-    assert!(
-        repository
-            .unsaved_tree(&workspace, &base)
-            .expect("tree")
-            .is_some()
-    );
+    assert!(repository.has_unsaved(&workspace, &base).expect("files"));
     let kept = keep(&base).expect("something");
     fixture.assert_not_sprung();
     assert_eq!(
@@ -99,6 +95,107 @@ fn files_that_no_commit_has_are_kept_as_one() {
     // Kept is kept: the same files are nothing new.
     assert_eq!(keep(&kept.commit), None);
     assert_eq!(keep(&base), Some(kept));
+}
+
+#[test]
+fn a_workspace_that_nobody_touched_is_not_read_by_git() {
+    let fixture = Fixture::new();
+    let (git, path) = counting(&fixture);
+    let open = || Repository::discover(&git, &fixture.repo()).expect("discover");
+    let repository = open();
+    let workspace = repository
+        .create_workspace(&fixture.plan())
+        .expect("workspace");
+    // Written some time ago: what is written in the instant of a commit is compared once more.
+    let work = "echo work > new; touch -d '1 hour ago' new";
+    shell(&workspace.path, work);
+    let base = workspace.base.clone();
+    let candidate = commit(&repository, &workspace).commit;
+    drop(reported(&path));
+    let repository = open();
+    let both = BTreeSet::from([base.clone(), candidate.clone()]);
+    repository.learn_trees(&both).expect("trees");
+    assert_eq!(reported(&path), ["cat-file"]);
+    let has_unsaved = |known: &CommitId| {
+        let found = repository.has_unsaved(&workspace, known);
+        found.expect("files")
+    };
+    assert!(!has_unsaved(&candidate));
+    assert!(has_unsaved(&base));
+    repository.learn_trees(&both).expect("trees");
+    assert_eq!(reported(&path), Vec::<String>::new());
+    // What builds leave is told from work by git alone.
+    shell(&workspace.path, "mkdir build; echo o > build/o");
+    assert!(!has_unsaved(&candidate));
+    assert_eq!(reported(&path), ["check-ignore"]);
+}
+
+#[test]
+fn whatever_happens_in_a_workspace_is_seen() {
+    for (script, is_unsaved) in [
+        ("touch README", false),
+        ("cp README copy; rm README; mv copy README", false),
+        ("mkdir build; echo x > build/y", false),
+        ("echo x > a.tmp", false),
+        ("mkfifo pipe", false),
+        ("mkdir build; mkfifo build/.gitignore", false),
+        ("mkdir .ilchul; echo x > .ilchul/y", false),
+        ("git init -q nested; echo x > nested/x", false),
+        ("rm .git; echo x > .git", false),
+        ("echo hullo > README", true),
+        (
+            "touch -r README at; echo hullo > README; touch -r at README; rm at",
+            true,
+        ),
+        ("chmod +x README", true),
+        ("rm README", true),
+        ("rm README; ln -s src README", true),
+        ("rm README; mkdir README; echo x > README/x", true),
+        ("echo x > new", true),
+        ("echo x > src/new", true),
+        ("mkdir deep; echo x > deep/new", true),
+        ("echo '*' > .gitignore", true),
+        ("mkdir build; echo x > build/y; echo x > new", true),
+    ] {
+        let fixture = Fixture::new();
+        let (repository, workspace) = fixture.workspace();
+        shell(&workspace.path, script);
+        let found = repository.has_unsaved(&workspace, &workspace.base);
+        assert_eq!(found.expect("files"), is_unsaved, "{script}");
+        // And again, with all that the first look left.
+        let found = repository.has_unsaved(&workspace, &workspace.base);
+        assert_eq!(found.expect("files"), is_unsaved, "{script}, once more");
+    }
+    let fixture = Fixture::new();
+    let (repository, workspace) = fixture.workspace();
+    let elsewhere = format!(
+        "mv '{0}' '{0}-away'; ln -s '{0}-away' '{0}'",
+        workspace.path.display()
+    );
+    shell(fixture.root(), &elsewhere);
+    let found = repository.has_unsaved(&workspace, &workspace.base);
+    assert!(found.is_err(), "a link to somewhere else: {found:?}");
+}
+
+#[test]
+fn worktrees_of_one_name_are_told_apart() {
+    let fixture = Fixture::new();
+    let repository = fixture.open();
+    let first = fixture.plan();
+    let second = WorkspacePlan {
+        goal: part("002-demo"),
+        branch: "feat/second".to_owned(),
+        path: fixture.root().join("kapi home/others/001-demo"),
+        ..first.clone()
+    };
+    for plan in [&first, &second] {
+        repository.create_workspace(plan).expect("workspace");
+    }
+    for plan in [&first, &second] {
+        let found = repository.find_workspace(&plan.goal, &plan.path);
+        let found = found.expect("files").expect("a workspace");
+        assert_eq!(found.branch, plan.branch);
+    }
 }
 
 #[test]

@@ -8,15 +8,15 @@ use std::path::PathBuf;
 use std::{fs, io};
 
 use kapi_check::perform::dependencies::snapshot;
-use kapi_git::id::RefPart;
+use kapi_git::id::{CommitId, RefPart};
 use kapi_git::owned_dir;
 use kapi_git::rescue::{RescueError, RescueName};
 use kapi_run::goal_paths::GoalPaths;
 use kapi_run::host_grants::HostGrants;
 use kapi_run::repository_session::RepositorySession;
 use kapi_run::{failure, repository_session};
-use kapi_sys::cancel::Cancel;
 
+use super::known::{KnownRepositories, KnownRepository, RepositoryQuestions};
 use super::{CleanAction, CleanTarget, TargetKind};
 use crate::error::{LaunchError, LaunchErrorKind};
 use crate::look::size;
@@ -74,21 +74,44 @@ pub fn survey(grants: &HostGrants, goals: &[GoalFiles]) -> Vec<CleanTarget> {
     let with_files = goals
         .iter()
         .filter(|goal| goal.location.worktree.exists() || goal.location.scratch.exists());
-    let things = with_files.map(|goal| CleanTarget {
+    let with_files: Vec<&GoalFiles> = with_files.collect();
+    let in_doubt = with_files.iter().filter(|goal| goal.stays.is_none());
+    let known = repositories(grants, in_doubt.copied());
+    let things = with_files.into_iter().map(|goal| CleanTarget {
         what: goal.what(),
         name: goal.name.clone(),
         project: Some(goal.location.project.clone()),
         path: goal.location.worktree.clone(),
         bytes: size(&goal.location.worktree) + size(&goal.location.scratch),
-        disposition: disposition(grants, goal),
+        disposition: disposition(&known, goal),
     });
     things.collect()
 }
 
-fn disposition(grants: &HostGrants, goal: &GoalFiles) -> CleanAction {
+/// Asks the repositories of goals, once each.
+fn repositories<'a>(
+    grants: &HostGrants,
+    goals: impl Iterator<Item = &'a GoalFiles>,
+) -> KnownRepositories {
+    let mut questions = RepositoryQuestions::default();
+    for goal in goals {
+        let project = &goal.location.project;
+        questions.compared(project, &goal.known);
+        if let FileAttribution::Workflow {
+            branch: Some(branch),
+        } = &goal.whose
+        {
+            questions.branch(project, branch, &goal.known);
+            questions.scratch(project, goal.location.scratch.join(MERGE_DIRECTORY));
+        }
+    }
+    KnownRepositories::asked(grants, &questions)
+}
+
+fn disposition(known: &KnownRepositories, goal: &GoalFiles) -> CleanAction {
     let why = match goal.stays.clone() {
         Some(why) => Ok(Some(why)),
-        None => holds(grants, goal),
+        None => holds(known, goal),
     };
     match why {
         Ok(Some(why)) => CleanAction::Stays(why),
@@ -113,7 +136,8 @@ fn disposition(grants: &HostGrants, goal: &GoalFiles) -> CleanAction {
 /// # Errors
 /// When they hold work by now that is nowhere else, or cannot be removed.
 pub fn remove(grants: &HostGrants, goal: &GoalFiles) -> Result<(), LaunchError> {
-    if let Some(why) = goal.stays.clone().or(holds(grants, goal)?) {
+    let known = repositories(grants, std::iter::once(goal));
+    if let Some(why) = goal.stays.clone().or(holds(&known, goal)?) {
         return Err(LaunchError::new(
             LaunchErrorKind::Denied,
             why,
@@ -121,13 +145,13 @@ pub fn remove(grants: &HostGrants, goal: &GoalFiles) -> Result<(), LaunchError> 
         ));
     }
     let failed = |error: &dyn std::error::Error| LaunchError::failed(error);
-    let repo = RepositorySession::open(grants, &goal.location.project, &Cancel::new())?;
+    let repo = &known.ground(&goal.location.project)?.repo;
     let part = repository_session::ref_part(&goal.location.ref_name)?;
     repo.repository
         .remove_worktree(&part, &goal.location.worktree)
         .map_err(|error| failed(&error))?;
     if let FileAttribution::Task { branch } = &goal.whose {
-        remove_branch(&repo, &part, branch)?;
+        remove_branch(repo, &part, branch)?;
     }
     let scratch: &PathBuf = &goal.location.scratch;
     owned_dir::wipe(scratch).map_err(|error| failed(&error))?;
@@ -185,45 +209,33 @@ pub fn remove_homes(location: &GoalPaths) -> Result<(), LaunchError> {
 }
 
 /// Returns what would be missed if the files went.
-fn holds(grants: &HostGrants, goal: &GoalFiles) -> Result<Option<String>, LaunchError> {
-    let FileAttribution::Workflow { branch } = &goal.whose else {
-        return unsaved(grants, goal);
+fn holds(known: &KnownRepositories, goal: &GoalFiles) -> Result<Option<String>, LaunchError> {
+    let ground = known.ground(&goal.location.project)?;
+    let at = repository_session::commit_id(&goal.known)?;
+    let FileAttribution::Workflow {
+        branch: Some(branch),
+    } = &goal.whose
+    else {
+        return unsaved(ground, goal, &at);
     };
-    let repo = RepositorySession::open(grants, &goal.location.project, &Cancel::new())?;
-    let repository = &repo.repository;
-    let failed = |error: &dyn std::error::Error| LaunchError::failed(error);
-    let mut known = repository_session::commit_id(&goal.known)?;
-    if let Some(branch) = branch {
-        // The person may have gone on with the branch, so it is looked at as it is now.
-        let name = format!("refs/heads/{branch}");
-        let refs = repository.refs_at(&name).map_err(|error| failed(&error))?;
-        if let Some((_, tip)) = refs.into_iter().find(|(other, _)| *other == name) {
-            known = tip;
-        }
-        let head = repository.resolve_commit("HEAD");
-        let head = head.map_err(|error| failed(&error))?;
-        let scratch = goal.location.scratch.join(MERGE_DIRECTORY);
-        let is_merged = repository.holds_content(&head, &known, &scratch);
-        drop(owned_dir::wipe(&scratch));
-        if !is_merged.map_err(|error| failed(&error))? {
-            return Ok(Some(format!(
-                "its branch {branch} is not merged into the current checkout"
-            )));
-        }
+    // The person may have gone on with the branch, so it is looked at as it is now.
+    let at = ground.tip(branch).unwrap_or(&at);
+    if !ground.is_merged(at)? {
+        return Ok(Some(format!(
+            "its branch {branch} is not merged into the current checkout"
+        )));
     }
-    let goal = GoalFiles {
-        known: known.to_string(),
-        ..goal.clone()
-    };
-    unsaved(grants, &goal)
+    unsaved(ground, goal, at)
 }
 
 /// Returns what a worktree holds that is in no commit.
-fn unsaved(grants: &HostGrants, goal: &GoalFiles) -> Result<Option<String>, LaunchError> {
-    let repo = RepositorySession::open(grants, &goal.location.project, &Cancel::new())?;
+fn unsaved(
+    ground: &KnownRepository,
+    goal: &GoalFiles,
+    known: &CommitId,
+) -> Result<Option<String>, LaunchError> {
     let part = repository_session::ref_part(&goal.location.ref_name)?;
-    let known = repository_session::commit_id(&goal.known)?;
-    let repository = &repo.repository;
+    let repository = &ground.repo.repository;
     let found = repository
         .find_workspace(&part, &goal.location.worktree)
         .map_err(|error| LaunchError::failed(&error))?;
@@ -232,10 +244,10 @@ fn unsaved(grants: &HostGrants, goal: &GoalFiles) -> Result<Option<String>, Laun
             "its worktree does not belong to this repository, so its content is unknown".to_owned()
         }));
     };
-    let unsaved = repository
-        .unsaved_tree(&workspace, &known)
+    let has_unsaved = repository
+        .has_unsaved(&workspace, known)
         .map_err(|error| LaunchError::failed(&error))?;
-    Ok(unsaved.map(|_| "its worktree contains uncommitted work".to_owned()))
+    Ok(has_unsaved.then(|| "its worktree contains uncommitted work".to_owned()))
 }
 
 #[cfg(test)]

@@ -221,7 +221,7 @@ impl Retention<'_> {
         let arrived = repository.arrived(&refs, &commits);
         let arrived = arrived.map_err(|error| LaunchError::failed(&error))?;
         let leavings = own.into_iter().map(|(one, task)| {
-            let is_free = refuse_checked_out(repository, &one.name, Path::new("")).is_ok();
+            let is_free = || refuse_checked_out(repository, &one.name, Path::new("")).is_ok();
             let is_recent = limits
                 .ended_before_ms
                 .is_some_and(|before| task.ended_at_ms >= before);
@@ -231,7 +231,7 @@ impl Retention<'_> {
                 goes("its commit is on the branch of its task")
             } else if !arrived.contains(&one.tip) {
                 stays("its commit is neither pushed nor merged")
-            } else if !is_free {
+            } else if !is_free() {
                 stays("it is checked out")
             } else if is_recent {
                 stays("its task ended recently")

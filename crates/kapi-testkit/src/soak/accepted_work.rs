@@ -1,25 +1,13 @@
-//! The work that comes in during a soak, and going on with it at the end.
+//! The work that comes in during a soak, and going on with what was cut off.
 //!
 //! Remembers what was accepted, for the judge to look for.
 
 use std::collections::BTreeMap;
-use std::process::Child;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use crate::launch_schedule::model::Generator;
+use crate::soak::launches::SoakLaunches;
 use crate::soak::machine::SoakMachine;
-
-/// The longest that a process is waited for, and how often it is looked at.
-const PATIENCE: Duration = Duration::from_secs(300);
-const LOOK: Duration = Duration::from_millis(50);
-/// How often what was cut off is gone on with at the end.
-const TRIES_MAX: u32 = 12;
-/// The exit codes of `kapi up --once` when a task failed, and of others when they are refused or find
-/// nothing.
-const EXIT_NOT_DONE: i32 = 5;
-const EXIT_DENIED: i32 = 3;
-const EXIT_NOT_FOUND: i32 = 6;
+use crate::soak::workflows::SoakWorkflows;
 
 /// What was accepted.
 #[derive(Debug, Default)]
@@ -29,15 +17,14 @@ pub(super) struct AcceptedWork {
     pub(super) tasks: BTreeMap<String, u64>,
     /// The same of runs of the loop.
     pub(super) runs: BTreeMap<String, u64>,
-    /// The number of each launch.
-    pub(super) launches: Vec<u64>,
-    launched: Vec<Child>,
-    /// The references of workflows.
-    pub(super) workflows: Vec<String>,
+    pub(super) launches: SoakLaunches,
+    pub(super) workflows: SoakWorkflows,
+    /// How many tasks and runs had not ended when it was last looked at.
+    n_queued: usize,
 }
 
 impl AcceptedWork {
-    fn next(&mut self) -> u64 {
+    const fn next(&mut self) -> u64 {
         self.n += 1;
         self.n
     }
@@ -80,31 +67,6 @@ impl AcceptedWork {
         format!("{id} writes {n}")
     }
 
-    /// Starts a launch, which is looked after at the end.
-    pub(super) fn launch(&mut self, machine: &SoakMachine, random: &mut Generator) -> String {
-        let n = self.next();
-        let pause = random.below(30);
-        let agent = format!(
-            "command:sleep {}.{}; echo {n} > out-{n}.txt",
-            pause / 10,
-            pause % 10
-        );
-        match machine.start(&launch_words(
-            &format!("l{n}"),
-            &format!("launch-{n}"),
-            &agent,
-        )) {
-            Ok(child) => {
-                self.launches.push(n);
-                // Who has ended is taken out of the process table.
-                self.launched.retain_mut(|child| !has_ended(child));
-                self.launched.push(child);
-                format!("launch/l{n} writes {n}")
-            }
-            Err(why) => why,
-        }
-    }
-
     /// Has the loop run with a payload of its own.
     pub(super) fn loop_run(&mut self, machine: &SoakMachine) -> String {
         let n = self.next();
@@ -133,64 +95,42 @@ impl AcceptedWork {
         format!("{id} runs the loop with {n}")
     }
 
-    /// Plans a workflow, which a supervisor's tasks carry out.
-    pub(super) fn workflow(&mut self, machine: &SoakMachine) -> String {
-        let (agent, reviewer) = (script(machine, "agent"), script(machine, "reviewer"));
-        let args = [
-            "ralph",
-            "greet people by name",
-            "--unlinked",
-            "--agent",
-            &agent,
-            "--reviewer",
-            &reviewer,
-            "--judge",
-            "none",
-            "--json",
-        ];
-        let run = machine.kapi(&args);
-        let Some(id) = run.last()["id"].as_str().map(str::to_owned) else {
-            return format!("the workflow was not accepted: {}", run.stderr.trim_end());
-        };
-        self.workflows.push(id.clone());
-        // It is driven at the end, unless something drives it before.
-        let approved =
-            machine.kapi(&["ralph", "approve", &id, "--yes", "--accept-risks", "--json"]);
-        let driven = machine.start(&["ralph", "resume", &id, "--json"]);
-        self.launched.extend(driven.ok());
-        format!("workflow {id} is planned, approved: {}", approved.code)
+    /// Starts a launch.
+    pub(super) fn launch(
+        &mut self,
+        machine: &SoakMachine,
+        random: &mut Generator,
+    ) -> Result<String, String> {
+        let n = self.next();
+        self.launches.start(machine, random, n)
     }
 
-    /// Returns how many workflows have not ended.
-    pub(super) fn n_open_workflows(&self, machine: &SoakMachine) -> usize {
-        let ids = self.workflows.iter();
-        ids.filter(|id| status(machine, id) != "completed").count()
+    /// Goes on with launches and workflows that were cut off; tasks are the supervisors' own business.
+    pub(super) fn go_on(
+        &mut self,
+        machine: &SoakMachine,
+        steps: &mut Vec<String>,
+    ) -> Result<(), String> {
+        self.launches.go_on(machine, steps)?;
+        self.workflows.go_on(machine, steps)
     }
 
-    /// Goes on with everything that was cut off, until nothing is left to do.
-    pub(super) fn finish(&mut self, machine: &SoakMachine, steps: &mut Vec<String>) {
-        for child in &mut self.launched {
-            if !await_end(child) {
-                steps.push(format!("process {} did not end and was killed", child.id()));
-            }
+    /// Looks at how many tasks and runs have not ended. A machine that cannot tell has what it had.
+    pub(super) fn look_at_queue(&mut self, machine: &SoakMachine) {
+        let listed = machine.kapi(&["task", "list", "--limit", "10000", "--json"]);
+        if let Some(tasks) = listed.last()["tasks"].as_array() {
+            self.n_queued = tasks.len();
         }
-        for tries in 0..TRIES_MAX {
-            let run = machine.kapi(&["up", "--once"]);
-            steps.push(format!(
-                "up --once, {tries}: {} {}",
-                run.code,
-                run.stderr.trim_end()
-            ));
-            if run.code == 0 || run.code == EXIT_NOT_DONE {
-                break;
-            }
-        }
-        for n in &self.launches {
-            finish_launch(machine, *n, steps);
-        }
-        for id in &self.workflows {
-            finish_workflow(machine, id, steps);
-        }
+    }
+
+    /// Returns how many tasks and runs had not ended when it was last looked at.
+    pub(super) const fn n_queued(&self) -> usize {
+        self.n_queued
+    }
+
+    /// Tells whether all of it has ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.n_queued + self.launches.n_open() + self.workflows.n_open() == 0
     }
 
     /// Returns how much was accepted.
@@ -199,96 +139,33 @@ impl AcceptedWork {
         BTreeMap::from([
             ("tasks", count(self.tasks.len())),
             ("loop runs", count(self.runs.len())),
-            ("launches", count(self.launches.len())),
-            ("workflows", count(self.workflows.len())),
+            ("launches", count(self.launches.numbers.len())),
+            ("workflows", count(self.workflows.ids.len())),
         ])
     }
-}
 
-fn finish_workflow(machine: &SoakMachine, id: &str, steps: &mut Vec<String>) {
-    for tries in 0..TRIES_MAX {
-        if status(machine, id) == "completed" {
-            return;
-        }
-        let approve = ["ralph", "approve", id, "--yes", "--accept-risks", "--json"];
-        drop(machine.kapi(&approve));
-        let run = machine.kapi(&["ralph", "resume", id, "--json"]);
-        steps.push(format!(
-            "resume {id}, {tries}: {} {}",
-            run.code,
-            run.stderr.trim_end()
-        ));
+    /// Returns how often something was gone on with.
+    pub(super) fn resumed(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("launches resumed", self.launches.n_resumed()),
+            ("workflows resumed", self.workflows.n_resumed()),
+        ]
     }
-}
 
-fn finish_launch(machine: &SoakMachine, n: u64, steps: &mut Vec<String>) {
-    let (id, branch) = (format!("l{n}"), format!("launch-{n}"));
-    let reference = format!("launch/{id}");
-    for tries in 0..TRIES_MAX {
-        let shown = machine.kapi(&["show", &reference, "--json"]).last();
-        if shown["state"] == "finished" || shown["status"] == "finished" {
-            return;
-        }
-        let mut run = machine.kapi(&["resume", &reference, "--json"]);
-        if run.code == EXIT_DENIED || run.code == EXIT_NOT_FOUND {
-            // It was killed before it was on record: nobody knows of it.
-            let agent = format!("command:echo {n} > out-{n}.txt");
-            run = machine.kapi(&launch_words(&id, &branch, &agent));
-        }
-        steps.push(format!(
-            "resume {reference}, {tries}: {} {}",
-            run.code,
-            run.stderr.trim_end()
-        ));
-        if run.code == 0 {
-            return;
-        }
+    /// Returns in a line what was accepted, and how much of it has not ended.
+    pub(super) fn line(&self) -> String {
+        let open = [
+            self.tasks.len() + self.runs.len(),
+            self.n_queued,
+            self.launches.numbers.len(),
+            self.launches.n_open(),
+            self.workflows.ids.len(),
+            self.workflows.n_open(),
+        ];
+        let [tasks, queued, launches, launched, workflows, driven] = open;
+        format!(
+            "{tasks} tasks and runs ({queued} open), {launches} launches ({launched} open), \
+             {workflows} workflows ({driven} open)"
+        )
     }
-}
-
-fn launch_words<'a>(id: &'a str, branch: &'a str, agent: &'a str) -> [&'a str; 10] {
-    [
-        "launch",
-        id,
-        ".",
-        "--task",
-        "write it down",
-        "--agent",
-        agent,
-        "--branch",
-        branch,
-        "--json",
-    ]
-}
-
-/// Returns where a workflow stands.
-pub(super) fn status(machine: &SoakMachine, id: &str) -> String {
-    let shown = machine.kapi(&["status", id, "--json"]).last();
-    shown["status"].as_str().unwrap_or_default().to_owned()
-}
-
-fn script(machine: &SoakMachine, name: &str) -> String {
-    format!(
-        "script:{}",
-        machine.root().join(format!("{name}.yaml")).display()
-    )
-}
-
-/// Tells whether a child has ended.
-pub(super) fn has_ended(child: &mut Child) -> bool {
-    child.try_wait().is_ok_and(|ended| ended.is_some())
-}
-
-/// Waits until a process has ended; one that takes too long is killed.
-fn await_end(child: &mut Child) -> bool {
-    let began = Instant::now();
-    while began.elapsed() < PATIENCE {
-        if has_ended(child) {
-            return true;
-        }
-        thread::sleep(LOOK);
-    }
-    drop(child.kill());
-    drop(child.wait());
-    false
 }

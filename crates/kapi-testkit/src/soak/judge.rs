@@ -1,44 +1,54 @@
-//! What must hold after a soak: everything that was accepted has ended and is what it should be, and
-//! nothing is left that nobody needs.
+//! What must hold after a soak: everything that was accepted has ended, once, and is what it should be,
+//! and nothing is left that nobody needs.
 //!
-//! Looks by the program's own commands, by git, and at processes, mounts and directories.
+//! Looks by the program's own commands, by its log and by git; each is asked once for all.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::soak::accepted_work::{AcceptedWork, status};
+use crate::soak::accepted_work::AcceptedWork;
+use crate::soak::launches::{branch, reference};
+use crate::soak::leavings;
 use crate::soak::machine::SoakMachine;
+use crate::soak::work_content::{self, NumberedWork};
+use crate::soak::workflows::status;
 
-/// Looks at everything; returns how what was accepted has ended.
+/// Looks at everything; returns how what was accepted has ended. All work began at `base`.
 pub(super) fn judge(
     machine: &SoakMachine,
     accepted: &AcceptedWork,
+    base: &str,
 ) -> Result<BTreeMap<String, u64>, Vec<String>> {
-    let mut verdict = Verdict {
-        machine,
-        ended: BTreeMap::new(),
-        faults: Vec::new(),
-    };
-    for (id, n) in &accepted.tasks {
-        verdict.task(id, &format!("out-{n}.txt"), *n);
+    let mut verdict = Verdict::default();
+    let tasks = listed(machine, &["task", "list", "--all", "--limit", "10000"]);
+    let ends = LoggedEnds::read(machine);
+    for (list, file) in [(&accepted.tasks, "out"), (&accepted.runs, "loop")] {
+        for (id, n) in list {
+            let shown = tasks.get(id).cloned();
+            let shown = shown.unwrap_or_else(|| machine.kapi(&["show", id, "--json"]).last());
+            verdict.task(id, &format!("{file}-{n}.txt"), *n, &shown);
+            verdict.once(id, &ends);
+        }
     }
-    for (id, n) in &accepted.runs {
-        verdict.task(id, &format!("loop-{n}.txt"), *n);
+    let launches = listed(machine, &["sandbox", "list"]);
+    for n in &accepted.launches.numbers {
+        let shown = launches.get(&format!("l{n}"));
+        verdict.launch(*n, shown.unwrap_or(&Value::Null));
     }
-    for n in &accepted.launches {
-        verdict.launch(*n);
-    }
-    for id in &accepted.workflows {
+    for id in &accepted.workflows.ids {
         let word = status(machine, id);
         verdict.count("workflow", &word);
         if word != "completed" {
             verdict.faults.push(format!("workflow {id} is {word}"));
         }
     }
-    verdict.leavings();
+    let wrong = work_content::faults(machine, &verdict.works, base);
+    verdict.faults.extend(wrong);
+    verdict
+        .faults
+        .extend(leavings::faults(machine, &tasks, &launches));
     if verdict.faults.is_empty() {
         Ok(verdict.ended)
     } else {
@@ -46,26 +56,39 @@ pub(super) fn judge(
     }
 }
 
-struct Verdict<'a> {
-    machine: &'a SoakMachine,
-    ended: BTreeMap<String, u64>,
-    faults: Vec<String>,
+/// Returns what a command lists, by id.
+fn listed(machine: &SoakMachine, words: &[&str]) -> BTreeMap<String, Value> {
+    let document = machine.kapi(&[words, &["--json"]].concat()).last();
+    let rows = document["tasks"].as_array().or(document.as_array());
+    let rows = rows.into_iter().flatten();
+    let by_id = rows.filter_map(|row| Some((row["id"].as_str()?.to_owned(), row.clone())));
+    by_id.collect()
 }
 
-impl Verdict<'_> {
+#[derive(Default)]
+struct Verdict {
+    ended: BTreeMap<String, u64>,
+    faults: Vec<String>,
+    works: Vec<NumberedWork>,
+}
+
+impl Verdict {
     fn count(&mut self, kind: &str, word: &str) {
         *self.ended.entry(format!("{kind} {word}")).or_default() += 1;
     }
 
     /// A task has ended: with its number on its branch, or with a reason why not.
-    fn task(&mut self, id: &str, file: &str, n: u64) {
-        let shown = self.machine.kapi(&["show", id, "--json"]).last();
+    fn task(&mut self, id: &str, file: &str, n: u64, shown: &Value) {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         match text(&shown["state"]).as_str() {
             "completed" => {
                 self.count("task", "completed");
-                let commit = text(&shown["work"]["commit"]);
-                self.holds(id, &commit, file, n);
+                self.works.push(NumberedWork {
+                    whose: id.to_owned(),
+                    revision: text(&shown["work"]["commit"]),
+                    file: file.to_owned(),
+                    number: n,
+                });
             }
             "failed" => {
                 let kind = text(&shown["error_kind"]);
@@ -80,83 +103,57 @@ impl Verdict<'_> {
         }
     }
 
-    fn launch(&mut self, n: u64) {
-        let reference = format!("launch/l{n}");
-        let shown = self.machine.kapi(&["show", &reference, "--json"]).last();
-        let is_well = shown["exit_code"] == 0;
+    /// A task was let in once, and has ended once.
+    fn once(&mut self, id: &str, ends: &LoggedEnds) {
+        let counts = [&ends.submitted, &ends.ended].map(|of| of.get(id).copied().unwrap_or(0));
+        if counts != [1, 1] {
+            let [submitted, ended] = counts;
+            let fault = format!("{id} was let in {submitted} times and ended {ended} times");
+            self.faults.push(fault);
+        }
+    }
+
+    fn launch(&mut self, n: u64, shown: &Value) {
+        let is_well = shown["exit_code"] == 0 && shown["state"] == "finished";
         self.count("launch", if is_well { "finished" } else { "failed" });
         if is_well {
-            self.holds(
-                &reference,
-                &format!("launch-{n}"),
-                &format!("out-{n}.txt"),
-                n,
-            );
+            self.works.push(NumberedWork {
+                whose: reference(n),
+                revision: branch(n),
+                file: format!("out-{n}.txt"),
+                number: n,
+            });
         } else {
+            let (reference, shown) = (reference(n), shown.to_string());
             self.faults
                 .push(format!("{reference} did not end well: {shown}"));
         }
     }
-
-    fn holds(&mut self, whose: &str, revision: &str, file: &str, n: u64) {
-        match self.machine.git(&["show", &format!("{revision}:{file}")]) {
-            Ok(text) if text == n.to_string() => {}
-            Ok(text) => self
-                .faults
-                .push(format!("{whose} has {text:?} in {file} instead of {n}")),
-            Err(why) => self.faults.push(format!("{whose} lost its work: {why}")),
-        }
-    }
-
-    /// Nothing is left in processes, mounts, worktrees and sandboxes of tasks.
-    fn leavings(&mut self) {
-        let audit = self.machine.kapi(&["audit"]);
-        if audit.code != 0 {
-            let said = format!("{}{}", audit.stdout, audit.stderr);
-            self.faults.push(format!("the audit finds: {said}"));
-        }
-        for (pid, words) in self.machine.processes() {
-            self.faults.push(format!("process {pid} is left: {words}"));
-        }
-        let root = self.machine.root().display().to_string();
-        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-        let points = mounts.lines().filter_map(|line| line.split(' ').nth(1));
-        for point in points.filter(|point| point.starts_with(&format!("{root}/"))) {
-            self.faults.push(format!("a mount is left at {point}"));
-        }
-        let sandboxes = below(&self.machine.home().join(".ilchul/sandboxes"));
-        for dir in sandboxes.iter().flat_map(|dir| below(dir)) {
-            let name = dir
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
-            let is_more = below(&dir).iter().any(|entry| !entry.ends_with("runs"));
-            if name.starts_with("task_") && is_more {
-                self.faults
-                    .push(format!("a sandbox is left: {}", dir.display()));
-            }
-        }
-        let worktrees = below(&self.machine.home().join(".ilchul/worktrees"));
-        for dir in worktrees.iter().flat_map(|dir| below(dir)) {
-            let name = dir
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
-            if name.starts_with("launch-") {
-                self.faults
-                    .push(format!("a worktree is left: {}", dir.display()));
-            }
-        }
-        if let Err(why) = self.machine.git(&["fsck", "--no-dangling"]) {
-            self.faults
-                .push(format!("the repository is damaged: {why}"));
-        }
-    }
 }
 
-fn below(dir: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).collect()
+/// How often the log of tasks says that each was let in, and that it ended.
+#[derive(Debug, Default)]
+struct LoggedEnds {
+    submitted: BTreeMap<String, u64>,
+    ended: BTreeMap<String, u64>,
+}
+
+impl LoggedEnds {
+    fn read(machine: &SoakMachine) -> Self {
+        let log = machine.project().join(".ilchul/kernel/events.jsonl");
+        // A log that cannot be read has none of them.
+        let text = fs::read_to_string(log).unwrap_or_default();
+        let mut ends = Self::default();
+        for line in text.lines() {
+            let record: Value = serde_json::from_str(line).unwrap_or_default();
+            let of = match record["type"].as_str() {
+                Some("submitted") => &mut ends.submitted,
+                Some("ended") => &mut ends.ended,
+                _ => continue,
+            };
+            let task = record["data"]["task"].as_str().unwrap_or_default();
+            *of.entry(task.to_owned()).or_default() += 1;
+        }
+        ends
+    }
 }

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -15,8 +16,8 @@ use serde_json::Value;
 
 /// The longest that one command may take.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Bytes of output that are kept.
-const OUTPUT_BYTES_MAX: usize = 8 << 20;
+/// Bytes of output that are kept: every task of a long soak is in one list.
+const OUTPUT_BYTES_MAX: usize = 256 << 20;
 /// What loops and tasks do that name no agent: the number in the prompt becomes a file.
 const AGENT: &str = "command:n=$(sed -n 's/.*number \\\\([0-9][0-9]*\\\\).*/\\\\1/p' \\\"$KAPI_PROMPT_FILE\\\" | tail -n 1); sleep 0.3; echo \\\"$n\\\" > \\\"loop-$n.txt\\\"";
 const LOOP: &str = "---\nname: echo\nagent: worker\ndescription: writes a number\n---\nWrite number {payload.n} down.\n";
@@ -69,6 +70,9 @@ impl SoakMachine {
         ] {
             put(&path, text)?;
         }
+        let temporary = machine.temporary();
+        fs::create_dir(&temporary)
+            .map_err(|error| format!("create {}: {error}", temporary.display()))?;
         for args in [
             &["init", "--quiet", "--initial-branch", "main"][..],
             &["add", "--all"],
@@ -96,9 +100,14 @@ impl SoakMachine {
         self.root.join("clock")
     }
 
+    /// Returns the directory for temporary files.
+    pub(super) fn temporary(&self) -> PathBuf {
+        self.root.join("tmp")
+    }
+
     /// Runs the program to its end.
     pub(super) fn kapi(&self, args: &[&str]) -> CommandRun {
-        match self.run(&self.kapi, args) {
+        match self.run(&self.kapi, args, Vec::new()) {
             Ok(run) => run,
             Err(stderr) => CommandRun {
                 code: -1,
@@ -110,9 +119,14 @@ impl SoakMachine {
 
     /// Runs git and returns what it says.
     pub(super) fn git(&self, args: &[&str]) -> Result<String, String> {
+        self.git_asked(args, Vec::new())
+    }
+
+    /// Runs git with questions on its standard input, and returns what it says.
+    pub(super) fn git_asked(&self, args: &[&str], questions: Vec<u8>) -> Result<String, String> {
         let path = process::environment().remove(OsStr::new("PATH"));
         let git = process::find_in_path(OsStr::new("git"), &path.unwrap_or_default());
-        let run = self.run(&git.ok_or("find git")?, args)?;
+        let run = self.run(&git.ok_or("find git")?, args, questions)?;
         match run.code {
             0 => Ok(run.stdout.trim_end().to_owned()),
             code => Err(format!("git {}: {code}: {}", args.join(" "), run.stderr)),
@@ -141,6 +155,7 @@ impl SoakMachine {
         env.insert("HOME".into(), self.home().into());
         env.insert("KAPI_TEST_CLOCK".into(), self.clock().into());
         env.insert("KAPI_SESSION".into(), "soak".into());
+        env.insert("TMPDIR".into(), self.temporary().into());
         env.insert("GIT_CONFIG_NOSYSTEM".into(), "1".into());
         for role in ["AUTHOR", "COMMITTER"] {
             env.insert(format!("GIT_{role}_NAME").into(), "Person".into());
@@ -150,13 +165,13 @@ impl SoakMachine {
         env
     }
 
-    fn run(&self, path: &Path, args: &[&str]) -> Result<CommandRun, String> {
+    fn run(&self, path: &Path, args: &[&str], stdin: Vec<u8>) -> Result<CommandRun, String> {
         let program = Program {
             path: path.to_path_buf(),
             args: args.iter().map(OsString::from).collect(),
             env: self.environment(),
             cwd: self.project(),
-            stdin: Vec::new(),
+            stdin,
             pass_fds: Vec::new(),
             limits: ProcessLimits {
                 deadline: PATIENCE,
@@ -212,6 +227,13 @@ impl CommandRun {
         let line = self.stdout.lines().next().unwrap_or_default();
         serde_json::from_str(line).unwrap_or_default()
     }
+}
+
+/// Returns with what a child ended, if it has: a signal is told as a shell does.
+pub(super) fn exit_code(child: &mut Child) -> Option<i32> {
+    let ended = child.try_wait().ok()??;
+    let signal = ended.signal().unwrap_or_default();
+    Some(ended.code().unwrap_or(128 + signal))
 }
 
 /// Writes a file whose directories may be missing.

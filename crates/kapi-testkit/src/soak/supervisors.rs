@@ -2,15 +2,18 @@
 //!
 //! Knows no work. Starts again what has ended.
 
-use std::fs;
 use std::process::Child;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::soak::MemoryGrowth;
-use crate::soak::accepted_work::has_ended;
-use crate::soak::machine::SoakMachine;
+use crate::soak::machine::{SoakMachine, exit_code};
+
+/// How long one may take to stop when it is asked to, and how often it is looked at.
+const STOPPED_WITHIN: Duration = Duration::from_secs(120);
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Two supervisors: one that is never killed, and one that is.
 #[derive(Debug, Default)]
@@ -34,12 +37,16 @@ impl Supervisors {
         if self
             .steady
             .as_mut()
-            .is_some_and(|it| has_ended(&mut it.child))
+            .is_some_and(|it| exit_code(&mut it.child).is_some())
         {
             self.note_memory();
             self.steady = None;
         }
-        if self.killed.as_mut().is_some_and(has_ended) {
+        if self
+            .killed
+            .as_mut()
+            .is_some_and(|it| exit_code(it).is_some())
+        {
             self.killed = None;
         }
         let mut start = || {
@@ -69,15 +76,14 @@ impl Supervisors {
             return;
         };
         let third = steady.memory_kib.len() / 3;
-        let (Some(first), Some(last)) = (
-            steady.memory_kib.get(..third),
-            steady.memory_kib.get(steady.memory_kib.len() - third..),
-        ) else {
-            return;
+        let part = |nth: usize| {
+            let part = steady.memory_kib.get(nth * third..(nth + 1) * third);
+            median(part.unwrap_or_default())
         };
         let growth = MemoryGrowth {
-            early: median(first),
-            late: median(last),
+            early: part(0),
+            middle: part(1),
+            late: part(2),
             seconds: steady.began.elapsed().as_secs(),
         };
         if self
@@ -97,15 +103,36 @@ impl Supervisors {
         vec![("supervisors started", self.n_started)]
     }
 
-    /// Asks both to stop, and returns how the memory of the one that lived longest grew.
-    pub(super) fn end(&mut self) -> Option<MemoryGrowth> {
+    /// Asks both to stop, and returns what is wrong with those that do not, which are killed.
+    pub(super) fn end(&mut self) -> Vec<String> {
         self.note_memory();
-        let children = self.steady.as_mut().map(|it| &mut it.child).into_iter();
-        for child in children.chain(self.killed.as_mut()) {
+        let steady = self.steady.take().map(|it| it.child);
+        let mut faults = Vec::new();
+        for mut child in steady.into_iter().chain(self.killed.take()) {
             signal(child.id(), Signal::INT);
-            drop(child.wait());
+            let began = Instant::now();
+            while exit_code(&mut child).is_none() && began.elapsed() < STOPPED_WITHIN {
+                thread::sleep(LOOK);
+            }
+            if exit_code(&mut child).is_none() {
+                faults.push(format!("supervisor {} did not stop", child.id()));
+                signal(child.id(), Signal::KILL);
+                drop(child.wait());
+            }
         }
+        faults
+    }
+
+    /// Returns how the memory of the one that lived longest grew.
+    pub(super) const fn memory(&self) -> Option<MemoryGrowth> {
         self.longest
+    }
+
+    /// Returns the memory that the one that is never killed holds now, in KiB.
+    pub(super) fn memory_now(&self) -> u64 {
+        let steady = self.steady.as_ref();
+        let last = steady.and_then(|it| it.memory_kib.last());
+        last.copied().unwrap_or_default()
     }
 }
 
