@@ -92,7 +92,7 @@ impl Context {
             .filter(|home| home.is_absolute())
             .ok_or_else(|| {
                 Error::usage("HOME is not set to an absolute path")
-                    .with_hint("set it to your home directory, such as `export HOME=/home/ada`.")
+                    .with_hint("set it to your home directory, such as `export HOME=/home/user`.")
             })?;
         let actor = actor(&env, &self_exe);
         let xdg = env.get(OsStr::new("XDG_CONFIG_HOME")).map(PathBuf::from);

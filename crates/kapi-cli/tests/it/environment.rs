@@ -258,7 +258,9 @@ impl Environment {
         mut look: impl FnMut() -> Option<T>,
     ) -> T {
         let repository = self.repository();
-        let within = dir.ancestors().take_while(|path| path.starts_with(&repository));
+        let within = dir
+            .ancestors()
+            .take_while(|path| path.starts_with(&repository));
         let watched = WakeSources {
             directories: within.map(Path::to_path_buf).collect(),
             ..WakeSources::default()

@@ -8,9 +8,7 @@ use kapi_goal::rules::state::GoalStatus;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::environment::{
-    BRANCH, Environment, FIRST, TASK, await_some, processes_with, write,
-};
+use crate::environment::{BRANCH, Environment, FIRST, TASK, await_some, processes_with, write};
 use crate::parking::{
     TWICE, assert_woken_and_done, await_working, count, for_file, forget_beginning, load, nth,
     orphaned, park, parked, working,
@@ -276,10 +274,7 @@ fn a_parked_goal_hardly_wakes_the_supervisor_and_costs_no_process() {
     let used = wakes(&supervisor) - before;
     let passed = began.elapsed();
     let most = passed.as_millis() / 300;
-    assert!(
-        u128::from(used) <= most,
-        "woken {used} times in {passed:?}"
-    );
+    assert!(u128::from(used) <= most, "woken {used} times in {passed:?}");
     assert_eq!(processes_with(&env.marker()).len(), 1);
     end(supervisor);
 }

@@ -12,8 +12,8 @@ use kapi_gateway::model::event::GatewayEvent;
 use kapi_gateway::model::meter::UnknownUsage;
 
 use crate::model_rig::{
-    After, PATIENCE, Provide, Setup, begin_events, begin_events_with, end_chunks, put, put_chunk, put_json, run,
-    wait_for_close,
+    After, PATIENCE, Provide, Setup, begin_events, begin_events_with, end_chunks, put, put_chunk,
+    put_json, run, wait_for_close,
 };
 use crate::room::with_room;
 

@@ -349,14 +349,10 @@ fn the_limit_of_processors_is_in_force() {
     std::thread::scope(|scope| {
         let running = scope.spawn(|| location.run(&request));
         await_condition("the group is made and joined", || {
-            groups_left(&name)
-                .first()
-                .is_some_and(|group| {
-                    let read =
-                        |file: &str| fs::read_to_string(group.join(file)).unwrap_or_default();
-                    read("cpu.cfs_quota_us") == "50000\n"
-                        && read("cgroup.procs").lines().count() >= 3
-                })
+            groups_left(&name).first().is_some_and(|group| {
+                let read = |file: &str| fs::read_to_string(group.join(file)).unwrap_or_default();
+                read("cpu.cfs_quota_us") == "50000\n" && read("cgroup.procs").lines().count() >= 3
+            })
         });
         location.file("work/go", "");
         assert_eq!(running.join().unwrap().end, "Exited(0)");

@@ -153,7 +153,7 @@ fn locks(machine: &SoakMachine) -> Vec<String> {
             .extension()
             .is_some_and(|extension| extension == "lock")
         {
-            left.push(shown(path.to_path_buf()));
+            left.push(shown(path));
         }
     });
     left
@@ -222,8 +222,8 @@ fn name(path: &Path) -> String {
         .into_owned()
 }
 
-fn shown(path: PathBuf) -> String {
-    path.display().to_string()
+fn shown(path: impl AsRef<Path>) -> String {
+    path.as_ref().display().to_string()
 }
 
 fn below(dir: &Path) -> Vec<PathBuf> {

@@ -60,15 +60,17 @@ impl SoakWorkflows {
     ) -> Result<(), String> {
         let mut still_open = Vec::new();
         for mut open in self.open.drain(..) {
-            if let Some(code) = exit_code(&mut open.child) {
-                let word = status(machine, &open.id);
-                steps.push(format!("workflow {} is {word} after {code}", open.id));
-                if word == "completed" {
-                    continue;
-                }
-                self.n_resumed += 1;
-                open.child = approve_and_drive(machine, &open.id)?;
+            let Some(code) = exit_code(&mut open.child) else {
+                still_open.push(open);
+                continue;
+            };
+            let word = status(machine, &open.id);
+            steps.push(format!("workflow {} is {word} after {code}", open.id));
+            if word == "completed" {
+                continue;
             }
+            self.n_resumed += 1;
+            open.child = approve_and_drive(machine, &open.id)?;
             still_open.push(open);
         }
         self.open = still_open;

@@ -216,7 +216,9 @@ impl CheckProfiles {
                 mentioned.chain(makefiles)
             });
             let content = profile.content.iter().flat_map(|mention| &mention.files);
-            let listed = lists(profile).into_iter().flat_map(WorkspaceNotation::files);
+            let listed = lists(profile)
+                .into_iter()
+                .flat_map(WorkspaceNotation::files);
             let listed = listed.map(|&name| name.to_owned());
             files.chain(content).cloned().chain(listed).collect()
         };

@@ -1,14 +1,12 @@
 //! The rules of selection, each on a made-up tree of directories.
 
 mod roots;
+mod settled;
 mod table;
-
-use std::collections::BTreeMap;
 
 use super::directory::{Directory, MemberList, WorkspaceNotation};
 use super::profile::{CheckProfiles, TABLE};
-use super::settle::{Mise, RootProbes, needs, settle};
-use super::{CheckChoice, CheckDisposition, CheckVerb, ProjectRoot, select};
+use super::{CheckChoice, CheckVerb, ProjectRoot, select};
 use crate::rules::proof::ecosystem;
 use crate::rules::proof::ecosystem::EcosystemTable;
 
@@ -430,80 +428,4 @@ fn weak_commands_of_old_are_strong_here() {
     }
     let dotnet = only_root(directory("", &[("a.csproj", "<Project>")]));
     assert!(!command(&dotnet, CheckVerb::Test).contains("--no-build"));
-}
-
-#[test]
-fn a_missing_tool_is_skipped_and_told() {
-    let root = only_root(directory("", &[("Cargo.toml", "")]));
-    assert_eq!(
-        needs(&root),
-        ["cargo", "cargo clippy --version", "cargo fmt --version"]
-    );
-    let found = RootProbes {
-        missing: BTreeMap::from([("cargo clippy --version".to_owned(), "no clippy".to_owned())]),
-        ..RootProbes::default()
-    };
-    let planned = settle(&root, &found);
-    for one in &planned {
-        let expected = if one.check.verb == CheckVerb::Lint {
-            CheckDisposition::Skip {
-                reason: "no clippy".to_owned(),
-            }
-        } else {
-            CheckDisposition::Run
-        };
-        assert_eq!(one.disposition, expected, "{}", one.check.verb);
-    }
-    assert_eq!(planned.len(), 6);
-    assert_eq!(
-        planned[0].check.command,
-        "cargo check --quiet --all-targets"
-    );
-}
-
-#[test]
-fn tasks_of_mise_come_first_and_the_rest_is_routed() {
-    let root = only_root(directory("", &[("go.mod", "")]));
-    let tasks = ["test", "deploy", "lint"].map(str::to_owned).to_vec();
-    let missing = BTreeMap::from([("golangci-lint".to_owned(), "not there".to_owned())]);
-    let found = RootProbes {
-        missing,
-        mise: Mise::Yes,
-        tasks: tasks.clone(),
-    };
-    let planned = settle(&root, &found);
-    let lines: Vec<String> = planned
-        .iter()
-        .map(|one| format!("{}: {}", one.check.provider, one.check.command))
-        .collect();
-    assert_eq!(lines[0], "go: mise exec -- go vet ./...");
-    assert_eq!(lines[1], "mise: mise run lint");
-    assert!(
-        lines[2].starts_with("go: mise exec -- sh -c 'found=$(gofmt"),
-        "{lines:?}"
-    );
-    assert_eq!(lines[4], "mise: mise run test");
-    assert!(
-        planned
-            .iter()
-            .all(|one| one.disposition == CheckDisposition::Run)
-    );
-    // Where mise does not work, its tasks are nobody's.
-    let found = RootProbes {
-        mise: Mise::No,
-        ..found
-    };
-    assert_eq!(settle(&root, &found)[4].check.provider, "go");
-    // A directory without any profile has its tasks all the same.
-    let bare = only_root(directory("", &[("mise.toml", "")]));
-    let found = RootProbes {
-        mise: Mise::Yes,
-        tasks,
-        ..RootProbes::default()
-    };
-    let verbs: Vec<CheckVerb> = settle(&bare, &found)
-        .iter()
-        .map(|one| one.check.verb)
-        .collect();
-    assert_eq!(verbs, [CheckVerb::Lint, CheckVerb::Test]);
 }

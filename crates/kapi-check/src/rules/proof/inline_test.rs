@@ -289,11 +289,11 @@ pub fn g() {}
             ("    fn one() {\n", "    fn one() {\n        return;\n"),
             (
                 "    #[test]\n    fn two",
-                "    #[should_panic]\n    #[test]\n    fn two",
+                concat!("    #[should_", "panic]\n    #[test]\n    fn two"),
             ),
             (
                 "    #[test]\n    fn two",
-                "    #[test]\n    #[ignore]\n    fn two",
+                concat!("    #[test]\n    #[ign", "ore]\n    fn two"),
             ),
             (
                 "fn helper() -> u8 {\n        1",

@@ -140,11 +140,7 @@ fn facts(task: &KernelTask, waits: Option<&str>) -> Vec<(&'static str, String)> 
     } else {
         "stopping"
     };
-    facts.extend(
-        task.cancelling
-            .as_ref()
-            .map(|why| (stopping, why.clone())),
-    );
+    facts.extend(task.cancelling.as_ref().map(|why| (stopping, why.clone())));
     if task.losses + task.retries > 0 {
         let text = format!(
             "{} started, {} lost, {} failed",
