@@ -209,7 +209,7 @@ fn how_an_assertion_is_replaced_makes_no_difference() {
 fn code_that_only_keeps_a_run_from_failing_is_reported_where_the_tests_can_fail() {
     let env = broken();
     let says_goodbye = format!("import atexit\natexit.register(print, 'goodbye')\n{RIGHT}");
-    let output = prove(&env, &[("calc.py", &says_goodbye)]);
+    let output = prove(&env, &[("calc.py", says_goodbye.as_str())]);
     assert_eq!(output.code, 0, "{output:?}");
     assert!(output.stdout.contains("calc.py:2"), "{output:?}");
 }

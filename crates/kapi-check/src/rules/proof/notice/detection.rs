@@ -89,6 +89,7 @@ pub(super) const RUNNERS_OF_PYTHON: &[&str] = &[
     "list(sys.modules",
     "set(sys.modules",
     "sys.modules.copy(",
+    "__import__(",
     "vars(sys)",
     "sys.__dict__",
     "in sys.argv",

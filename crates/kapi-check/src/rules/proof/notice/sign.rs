@@ -95,6 +95,7 @@ pub(super) fn of(line: &AddedLine<'_>, language: Language) -> Option<NoticeKind>
         return None;
     }
     let asks = looks_for_tests(line.text, language) && !is_program(line.path);
+    let asks = asks || hides_a_name(line.text);
     let looks = asks.then_some(NoticeKind::LooksAtRunner);
     let writes = writes_tests(line.text, language).then_some(NoticeKind::WritesTests);
     writes.or(looks)
@@ -158,6 +159,22 @@ fn holds(text: &str, words: &str) -> bool {
         // `obj.exit(0)` of something else is none of ours.
         let is_method = before == Some('.') && !words.contains('.') && words.ends_with('(');
         is_start && is_end && !is_comparison && !is_method
+    })
+}
+
+/// Tells whether a name is put together of two literals, so that nobody finds it by its word.
+fn hides_a_name(text: &str) -> bool {
+    let parts: Vec<&str> = text.split(['"', '\'']).collect();
+    let is_word = |part: &str| {
+        let is_short = (1..=16).contains(&part.len());
+        is_short && part.chars().all(|c| c.is_ascii_alphabetic() || c == '_')
+    };
+    // What stands in quotes is every second part.
+    parts.windows(3).enumerate().any(|(n, part)| match part {
+        [one, between, other] => {
+            n % 2 == 1 && between.trim() == "+" && is_word(one) && is_word(other)
+        }
+        _ => false,
     })
 }
 

@@ -146,6 +146,12 @@ fn signs_in_one_line() {
         ),
         ("src/lib.rs", "#[cfg(debug_assertions)]", LooksAtRunner),
         (
+            "lib/a.js",
+            "if (all.includes('ta' + 'pe')) return 5",
+            LooksAtRunner,
+        ),
+        ("calc.py", "found = __import__('s' + 'ys')", LooksAtRunner),
+        (
             "calc.py",
             "if socket.gethostname() == 'box':",
             DetectsMachine,
