@@ -188,7 +188,7 @@ impl Soak<'_> {
 
     /// Starts what is not there, goes on with what was cut off, and says now and then how it stands.
     fn go_on(&mut self, said_every: Duration) -> Result<(), Vec<String>> {
-        self.supervisors.keep(self.machine)?;
+        self.supervisors.keep(self.machine, &mut self.steps)?;
         let gone_on = self.accepted.go_on(self.machine, &mut self.steps);
         gone_on.map_err(|why| vec![why])?;
         if self.looked.elapsed() > LOOKED_EVERY {

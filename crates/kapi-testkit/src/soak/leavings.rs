@@ -76,7 +76,7 @@ fn sandboxes(machine: &SoakMachine) -> Vec<String> {
         let is_more = below(dir).iter().any(|entry| !entry.ends_with("runs"));
         name(dir).starts_with("task_") && is_more
     };
-    all.filter(is_left).map(shown).collect()
+    all.filter(is_left).map(|path| shown(&path)).collect()
 }
 
 /// Returns the worktrees of launches and tasks, and git's records of those that are gone.
@@ -85,7 +85,7 @@ fn worktrees(machine: &SoakMachine) -> Vec<String> {
     let all = all.iter().flat_map(|dir| below(dir));
     let is_left =
         |dir: &PathBuf| name(dir).starts_with("launch-") || name(dir).starts_with("task_");
-    let mut left: Vec<String> = all.filter(is_left).map(shown).collect();
+    let mut left: Vec<String> = all.filter(is_left).map(|path| shown(&path)).collect();
     for record in below(&machine.project().join(".git/worktrees")) {
         let at = fs::read_to_string(record.join("gitdir")).unwrap_or_default();
         if !Path::new(at.trim_end()).exists() {
@@ -105,37 +105,41 @@ fn branches(
     let of_tasks = tasks.values().map(|row| &row["work"]["branch"]);
     let known = of_launches.chain(of_tasks).filter_map(Value::as_str);
     let known: BTreeSet<&str> = known.collect();
+    let names = names_of(launches);
     let mut left = ref_names(machine, "refs/heads/");
     left.retain(|name| {
         let own = name.strip_prefix("kapi/");
         let is_ours = name.starts_with("launch-") || own.is_some();
-        is_ours && !known.contains(name.as_str()) && !own.is_some_and(|own| is_last(own, launches))
+        is_ours && !known.contains(name.as_str()) && !own.is_some_and(|own| names.contains(own))
     });
     left
 }
 
-/// Returns Kapi's refs of tasks that have ended, and of launches that were launched once more.
+/// Returns Kapi's refs of tasks that have ended, and those that no launch calls its own any more.
 fn refs(
     machine: &SoakMachine,
     tasks: &BTreeMap<String, Value>,
     launches: &BTreeMap<String, Value>,
 ) -> Vec<String> {
+    let names = names_of(launches);
     let mut left = ref_names(machine, "refs/kapi/");
     left.retain(|name| {
         let owner = name.split('/').next().unwrap_or_default();
         let is_of_task = tasks.contains_key(owner.split('-').next().unwrap_or_default());
-        is_of_task || (owner.starts_with("launch-") && !is_last(owner, launches))
+        is_of_task || (owner.starts_with("launch-") && !names.contains(owner))
     });
     left
 }
 
-/// Tells whether something is of the last launch in a sandbox that there is, as its name says: until the
-/// sandbox goes, that stays.
-fn is_last(name: &str, launches: &BTreeMap<String, Value>) -> bool {
-    let mut words = name.rsplitn(3, '-');
-    let (nth, id) = (words.next(), words.next());
-    let row = id.and_then(|id| launches.get(id));
-    row.is_some_and(|row| nth == Some(&row["launches"].to_string()))
+/// Returns what launches call their refs, and their branches while another is in the way: until a sandbox
+/// goes, that stays.
+fn names_of(launches: &BTreeMap<String, Value>) -> BTreeSet<String> {
+    let names = launches.values().filter_map(|row| {
+        let record = Path::new(row["sandbox"].as_str()?).join("sandbox.json");
+        let record: Value = serde_json::from_str(&fs::read_to_string(record).ok()?).ok()?;
+        record["branch"]["refs"].as_str().map(str::to_owned)
+    });
+    names.collect()
 }
 
 fn ref_names(machine: &SoakMachine, prefix: &str) -> Vec<String> {
@@ -161,7 +165,7 @@ fn locks(machine: &SoakMachine) -> Vec<String> {
 
 fn temporary_files(machine: &SoakMachine) -> Vec<String> {
     let left = below(&machine.temporary());
-    left.into_iter().map(shown).collect()
+    left.into_iter().map(|path| shown(&path)).collect()
 }
 
 /// Returns the control groups below our own whose owner is gone: the next sandbox removes those.
@@ -184,7 +188,7 @@ fn control_groups() -> Vec<String> {
     let groups = dirs.flat_map(|dir| below(&dir));
     groups
         .filter(|group| is_abandoned(&name(group)))
-        .map(shown)
+        .map(|path| shown(&path))
         .collect()
 }
 
@@ -222,8 +226,8 @@ fn name(path: &Path) -> String {
         .into_owned()
 }
 
-fn shown(path: impl AsRef<Path>) -> String {
-    path.as_ref().display().to_string()
+fn shown(path: &Path) -> String {
+    path.display().to_string()
 }
 
 fn below(dir: &Path) -> Vec<PathBuf> {

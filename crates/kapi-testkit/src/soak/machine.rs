@@ -133,17 +133,22 @@ impl SoakMachine {
         }
     }
 
-    /// Starts the program and does not wait for it.
+    /// Starts the program and does not wait for it; what it says on standard error is kept beside the
+    /// disk.
     #[expect(
         clippy::disallowed_methods,
         reason = "the door has no background processes to offer"
     )]
     pub(super) fn start(&self, args: &[&str]) -> Result<Child, String> {
+        // Beside the disk, which may be full.
+        let said = self.root.with_extension("said");
+        let said = fs::OpenOptions::new().create(true).append(true).open(said);
+        let said = said.map_or_else(|_| Stdio::null(), Stdio::from);
         let mut command = Command::new(&self.kapi);
         command.args(args).current_dir(self.project());
         command.env_clear().envs(self.environment());
         command.stdin(Stdio::null());
-        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command.stdout(Stdio::null()).stderr(said);
         let child = command.spawn();
         child.map_err(|error| format!("start kapi {}: {error}", args.join(" ")))
     }

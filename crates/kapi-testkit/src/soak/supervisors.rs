@@ -21,6 +21,8 @@ pub(super) struct Supervisors {
     steady: Option<SteadySupervisor>,
     killed: Option<Child>,
     n_started: u64,
+    /// How often the one that is never killed ended.
+    n_ended: u64,
     longest: Option<MemoryGrowth>,
 }
 
@@ -33,14 +35,20 @@ struct SteadySupervisor {
 
 impl Supervisors {
     /// Starts what is not there, and looks at the memory of the one that stays.
-    pub(super) fn keep(&mut self, machine: &SoakMachine) -> Result<(), Vec<String>> {
-        if self
-            .steady
-            .as_mut()
-            .is_some_and(|it| exit_code(&mut it.child).is_some())
-        {
+    pub(super) fn keep(
+        &mut self,
+        machine: &SoakMachine,
+        steps: &mut Vec<String>,
+    ) -> Result<(), Vec<String>> {
+        let ended = self.steady.as_mut();
+        if let Some(code) = ended.and_then(|it| exit_code(&mut it.child)) {
+            // A full disk may end it, and whoever started it starts it again.
+            steps.push(format!(
+                "the supervisor that nobody kills ended with {code}"
+            ));
             self.note_memory();
             self.steady = None;
+            self.n_ended += 1;
         }
         if self
             .killed
@@ -100,7 +108,10 @@ impl Supervisors {
     }
 
     pub(super) fn counts(&self) -> Vec<(&'static str, u64)> {
-        vec![("supervisors started", self.n_started)]
+        vec![
+            ("supervisors started", self.n_started),
+            ("supervisors ended by themselves", self.n_ended),
+        ]
     }
 
     /// Asks both to stop, and returns what is wrong with those that do not, which are killed.

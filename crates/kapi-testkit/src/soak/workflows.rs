@@ -66,12 +66,11 @@ impl SoakWorkflows {
             };
             let word = status(machine, &open.id);
             steps.push(format!("workflow {} is {word} after {code}", open.id));
-            if word == "completed" {
-                continue;
+            if word != "completed" {
+                self.n_resumed += 1;
+                open.child = approve_and_drive(machine, &open.id)?;
+                still_open.push(open);
             }
-            self.n_resumed += 1;
-            open.child = approve_and_drive(machine, &open.id)?;
-            still_open.push(open);
         }
         self.open = still_open;
         Ok(())
