@@ -5,14 +5,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::environment::{Environment, await_some, write};
+use crate::environment::{Environment, write};
 use crate::program::Output;
 
 /// The task of every launch.
-const TASK: &str = "make the answer right";
+pub(crate) const TASK: &str = "make the answer right";
 
 /// Launches an agent on the repository and returns what was said.
 pub(crate) fn launch(env: &Environment, id: &str, agent: &str, options: &[&str]) -> Output {
@@ -43,31 +42,8 @@ pub(crate) fn plain_project(env: &Environment) -> PathBuf {
     project
 }
 
-/// Makes a bare remote called origin with what the repository has.
-fn remote(env: &Environment) -> PathBuf {
-    let bare = env.root().join("remote.git");
-    let path = bare.display().to_string();
-    env.git(&[
-        "init",
-        "--quiet",
-        "--bare",
-        "--initial-branch",
-        "main",
-        &path,
-    ]);
-    env.git(&["remote", "add", "origin", &path]);
-    env.git(&["push", "--quiet", "origin", "main"]);
-    bare
-}
-
-/// Returns what a branch of the bare remote points at.
-fn remote_commit(env: &Environment, branch: &str) -> String {
-    let bare = env.root().join("remote.git").display().to_string();
-    env.git(&["--git-dir", &bare, "rev-parse", branch])
-}
-
 /// Commits a file to a branch at the remote, as a reviewer would.
-fn review(env: &Environment, branch: &str, is_rewrite: bool) -> String {
+pub(crate) fn review(env: &Environment, branch: &str, is_rewrite: bool) -> String {
     let clone = env.root().join(format!("reviewer-{is_rewrite}"));
     let (bare, at) = (env.root().join("remote.git"), clone.display().to_string());
     env.git(&[
@@ -90,13 +66,13 @@ fn review(env: &Environment, branch: &str, is_rewrite: bool) -> String {
     env.git(&["-C", &at, "rev-parse", "HEAD"])
 }
 
-fn status(env: &Environment, document: &Value) -> Value {
+pub(crate) fn status(env: &Environment, document: &Value) -> Value {
     let path = document["status_file"].as_str().unwrap();
     assert!(Path::new(path).starts_with(env.home()), "{path}");
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-fn paths(document: &Value) -> Vec<String> {
+pub(crate) fn paths(document: &Value) -> Vec<String> {
     let changed = document["changed"].as_array().unwrap().iter();
     let path = |one: &Value| {
         format!(
@@ -252,34 +228,6 @@ fn a_dry_run_leaves_no_trace() {
 }
 
 #[test]
-fn the_exit_code_of_the_agent_is_passed_on_and_its_work_is_kept() {
-    let env = Environment::new();
-    let output = launch(
-        &env,
-        "1",
-        "echo half > half.txt; exit 42",
-        &["--branch", "half"],
-    );
-    let document = output.document();
-    assert_eq!(
-        (output.code, &document["agent_exit_code"]),
-        (42, &42.into()),
-        "{output:?}"
-    );
-    assert!(
-        document["error"].as_str().unwrap().contains("42"),
-        "{document}"
-    );
-    assert_eq!(env.show("half", "half.txt"), "half");
-    let status = status(&env, &document);
-    assert_eq!(
-        (&status["exit_code"], &status["phase"]),
-        (&42.into(), &"complete".into())
-    );
-    assert!(status["error"].as_str().unwrap().contains("42"), "{status}");
-}
-
-#[test]
 fn a_workspace_shows_the_project_its_ignored_trees_and_its_ports_and_no_secret() {
     let env = Environment::new();
     env.write(".gitignore", "deps\n.env\n");
@@ -389,89 +337,6 @@ fn a_worktree_shows_what_the_project_includes_and_does_not_commit_it() {
 }
 
 #[test]
-fn a_branch_goes_on_from_here_and_from_the_remote() {
-    let env = Environment::new();
-    remote(&env);
-    let push = &["--branch", "feature/x", "--push"][..];
-    let first = launch(&env, "1", "echo 1 > one.txt", push).document();
-    let commit = first["branch"]["commit"].as_str().unwrap().to_owned();
-    assert_eq!(first["branch"]["pushed"], commit.as_str(), "{first:#}");
-    assert_eq!(remote_commit(&env, "feature/x"), commit);
-    // Somebody else pushed; the next launch begins there.
-    let reviewed = review(&env, "feature/x", false);
-    let second = launch(&env, "1", "ls; echo 2 > two.txt", push).document();
-    assert_eq!(second["branch"]["start"], reviewed.as_str(), "{second:#}");
-    assert_eq!(
-        second["workspace"], "layer",
-        "whatever commit is checked out"
-    );
-    assert!(second["message"].as_str().unwrap().contains("review.txt"));
-    let tip = env.commit_of("feature/x");
-    assert_eq!(second["branch"]["commit"], tip.as_str());
-    assert_eq!(remote_commit(&env, "feature/x"), tip);
-    assert_eq!(env.git(&["rev-list", "--count", "main..feature/x"]), "3");
-}
-
-#[test]
-fn a_rewritten_remote_wins_over_our_own_commit_and_never_over_the_persons() {
-    let env = Environment::new();
-    remote(&env);
-    let push = &["--branch", "x", "--push"][..];
-    let first = launch(&env, "1", "echo 1 > one.txt", push).document();
-    let ours = first["branch"]["commit"].as_str().unwrap().to_owned();
-    let rewritten = review(&env, "x", true);
-    let second = launch(&env, "1", "echo 2 > two.txt", push).document();
-    assert_eq!(second["branch"]["start"], rewritten.as_str(), "{second:#}");
-    let kept = env.git(&["for-each-ref", "--format=%(objectname)", "refs/kapi/rescue"]);
-    assert!(
-        kept.contains(&ours),
-        "the commit that was left behind is kept: {kept}"
-    );
-    // A commit of the person's that the remote does not have is not left behind.
-    env.git(&["branch", "--force", "x", "main"]);
-    let tree = env.git(&["rev-parse", "main^{tree}"]);
-    let mine = env.git(&["commit-tree", &tree, "-p", "main", "-m", "mine"]);
-    env.git(&["branch", "--force", "x", &mine]);
-    let output = launch(&env, "2", "echo 3 > three.txt", push);
-    output.assert_error(3, &["hold different work", "another"]);
-    assert_eq!(env.commit_of("x"), mine);
-}
-
-#[test]
-fn a_push_that_fails_keeps_the_commit_and_names_the_line() {
-    let env = Environment::new();
-    let bare = remote(&env);
-    let hook = bare.join("hooks/pre-receive");
-    write(&hook, "#!/bin/sh\necho no entry >&2\nexit 1\n");
-    fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let output = launch(
-        &env,
-        "1",
-        "echo 42 > answer.txt",
-        &["--branch", "x", "--push"],
-    );
-    let document = output.document();
-    assert_eq!(
-        (output.code, &document["agent_exit_code"]),
-        (4, &0.into()),
-        "{output:?}"
-    );
-    assert!(
-        document["hint"]
-            .as_str()
-            .unwrap()
-            .contains("push origin x:x"),
-        "{document:#}"
-    );
-    assert_eq!(env.show("x", "answer.txt"), "42");
-    // The remote took it later; the same launch goes on and pushes.
-    fs::remove_file(hook).unwrap();
-    let again = launch(&env, "1", "true", &["--branch", "x", "--push"]);
-    assert_eq!(again.code, 0, "{again:?}");
-    assert_eq!(remote_commit(&env, "x"), env.commit_of("x"));
-}
-
-#[test]
 fn what_an_agent_leaves_behind_acts_on_nobody() {
     let env = Environment::new();
     env.write("husky/.keep", "");
@@ -532,84 +397,6 @@ fn the_progress_file_is_read_and_never_committed() {
 }
 
 #[test]
-fn two_launches_of_one_id_do_not_meet() {
-    let env = Environment::new();
-    let agent = "command:touch began; while :; do sleep 0.05; done";
-    let project = env.repository().display().to_string();
-    let running = env.start(&[
-        "launch", "1", &project, "--task", TASK, "--agent", agent, "--json",
-    ]);
-    await_state(&env, "running");
-    launch(&env, "1", "true", &[]).assert_error(7, &["in use", "pid"]);
-    running.signal(Signal::INT);
-    let output = running.finish();
-    assert_eq!(output.code, 130, "{output:?}");
-    assert_eq!(paths(&output.document()), ["added began"]);
-    await_state(&env, "failed");
-}
-
-fn await_state(env: &Environment, state: &str) {
-    await_some(state, || {
-        let listed = env.json(&["sandbox", "list"]);
-        let has_begun = |one: &Value| {
-            let upper = Path::new(one["sandbox"].as_str().unwrap()).join("layer/upper/began");
-            upper.exists() || fs::read_dir(env.home().join(".ilchul/worktrees")).is_ok()
-        };
-        let one = listed.as_array()?.first()?;
-        (one["state"] == state && has_begun(one)).then_some(())
-    });
-}
-
-#[test]
-fn a_killed_launcher_leaves_nothing_alive_and_the_next_launch_goes_on() {
-    for options in [
-        &["--branch", "b"][..],
-        &[],
-        &["--branch", "c", "--worktree-mode"],
-    ] {
-        let env = Environment::new();
-        let agent = "command:touch began; setsid sleep 3000 & while :; do sleep 0.05; done";
-        let project = env.repository().display().to_string();
-        let fixed = [
-            "launch", "1", &project, "--task", TASK, "--agent", agent, "--json",
-        ];
-        let running = env.start(&[&fixed, options].concat());
-        await_some("the agent's file", || {
-            let status = env.home().join(".ilchul");
-            let found = env
-                .kapi_in(env.root(), &["sandbox", "list", "--json"])
-                .document();
-            let dir = PathBuf::from(found.get(0)?["sandbox"].as_str()?);
-            let key = dir.parent()?.file_name()?.to_owned();
-            let worktree = status.join("worktrees").join(key).join("launch-1/began");
-            (dir.join("layer/upper/began").exists() || worktree.exists()).then_some(())
-        });
-        running.kill();
-        env.await_no_process();
-        let listed = env.json(&["sandbox", "list"]);
-        assert_eq!(listed[0]["state"], "stopped", "{listed:#}");
-        // Something else is not put on top of it.
-        let other = launch(&env, "1", "true", &["--branch", "other"]);
-        other.assert_error(3, &["contains work of another launch", "discard"]);
-        let output = launch(&env, "1", "ls began; echo 42 > answer.txt", options);
-        let document = output.document();
-        assert_eq!(output.code, 0, "{options:?} {output:?}");
-        assert_eq!(
-            paths(&document),
-            ["modified answer.txt", "added began"],
-            "{options:?}"
-        );
-        assert!(
-            document["notes"][0]
-                .as_str()
-                .unwrap()
-                .contains("interrupted"),
-            "{document:#}"
-        );
-    }
-}
-
-#[test]
 fn an_interactive_launch_has_a_terminal_of_its_own() {
     let env = Environment::new();
     let kapi = env!("CARGO_BIN_EXE_kapi");
@@ -639,49 +426,4 @@ fn an_interactive_launch_has_a_terminal_of_its_own() {
     assert_eq!(output.code, 0, "{output:?}");
     assert!(output.stdout.contains("at a terminal"), "{output:?}");
     assert_eq!(env.show("b", "answer.txt"), "got typed", "{output:?}");
-}
-
-#[test]
-fn a_remote_that_moved_while_the_agent_worked_is_not_overwritten() {
-    let env = Environment::new();
-    remote(&env);
-    let push = ["--branch", "x", "--push", "--sandbox", "none"];
-    assert_eq!(launch(&env, "1", "echo 1 > one.txt", &push).code, 0);
-    let go = env.root().join("go");
-    let began = env.root().join("began");
-    let agent = format!(
-        "command:touch {}; while [ ! -e {} ]; do sleep 0.05; done; echo 2 > two.txt",
-        began.display(),
-        go.display()
-    );
-    let project = env.repository().display().to_string();
-    let fixed = [
-        "launch", "1", &project, "--task", TASK, "--agent", &agent, "--json",
-    ];
-    let running = env.start(&[&fixed[..], &push].concat());
-    await_some("the agent", || began.exists().then_some(()));
-    let reviewed = review(&env, "x", false);
-    write(&go, "");
-    let output = running.finish();
-    let document = output.document();
-    assert_eq!(output.code, 4, "{output:?}");
-    assert!(
-        document["error"].as_str().unwrap().contains(&reviewed),
-        "{document:#}"
-    );
-    assert_eq!(remote_commit(&env, "x"), reviewed, "nothing was forced");
-    assert_eq!(env.show("x", "two.txt"), "2", "the work is on the branch");
-}
-
-#[test]
-fn a_limit_that_was_met_on_the_way_is_told() {
-    let env = Environment::new();
-    env.configure("[sandbox]\nprocesses = 30\n");
-    let agent = "(for n in $(seq 60); do sleep 2 & done; wait) 2>/dev/null; echo 42 > answer.txt";
-    let document = launch(&env, "1", agent, &["--branch", "b"]).document();
-    let notes = document["notes"].to_string();
-    assert!(
-        notes.contains("reached the limit of 30 processes"),
-        "{document:#}"
-    );
 }

@@ -30,7 +30,10 @@ mod killed;
 mod limits;
 mod machine;
 mod person;
+mod pi_branches;
 mod pi_goal;
+mod pi_goal_rig;
+mod pi_guidance;
 mod pi_host;
 mod pi_hostile;
 mod pi_judge;
@@ -38,11 +41,13 @@ mod pi_kernel;
 mod pi_modes;
 mod pi_package;
 mod pi_publish;
+mod pi_ralph;
 mod pi_recent;
 mod pi_screen;
 mod pi_search;
 mod pi_server;
 mod pi_types;
+mod pi_untouched;
 #[path = "../it/program.rs"]
 #[expect(
     dead_code,

@@ -2,214 +2,20 @@
 //! Pi's own model in the person's checkout, and proved by Kapi.
 
 use std::fs;
-use std::io::Write as _;
 
-use kapi_testkit::model_server::ModelServer;
 use kapi_testkit::model_server::record::RecordedRequest;
-use kapi_testkit::model_server::scenario::{
-    AssistantTurn, JudgeRule, ModelScenario, Route, ToolUse,
-};
+use kapi_testkit::model_server::scenario::{AssistantTurn, Route, ToolUse};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::environment::{Environment, FIRST, TASK, write};
-use crate::machine::{JUDGE_MARK, JUDGE_REFUSED};
-use crate::pi_host::{Host, Options, PiVersion, pi};
+use crate::machine::JUDGE_REFUSED;
+use crate::pi_goal_rig::{
+    AT_THE_GATE, BEGIN, DISTILL, GO_ON, GoalRig, UNFINISHED, accepted, complete, done, drafting,
+    drafting_with, says, scenario, tool, verdict, working,
+};
+use crate::pi_host::{PiVersion, pi};
 use crate::program::finish;
-
-/// Words that begin the setup, the first turn, and the account at the end.
-const SETUP: &str = "Draft a contract for a goal";
-const BEGIN: &str = "The contract is approved.";
-const DISTILL: &str = "The goal is done: ";
-/// Words that begin a turn after one that nobody claimed, and after one of the person's.
-pub(crate) const UNFINISHED: &str = "Go on. When the goal is reached";
-const GO_ON: &str = "Go on with the goal.";
-/// Waits until the test opens the gate beside the repository.
-pub(crate) const AT_THE_GATE: &str = "read open < ../gate";
-
-pub(crate) fn tool(name: &str, arguments: Value) -> AssistantTurn {
-    AssistantTurn::tools(vec![ToolUse::Named {
-        name: format!("until_done_{name}"),
-        arguments,
-    }])
-}
-
-fn draft(judge: &Value) -> AssistantTurn {
-    let mut contract = json!({
-        "goal": TASK,
-        "doneCriteria": "sh test.sh exits 0",
-        "askBefore": ["git push"],
-        "decisionStyle": "the simplest way",
-        "goalType": "ticket",
-        "surfaces": [],
-        "verifyCommand": "sh test.sh",
-    });
-    for (key, value) in judge.as_object().unwrap() {
-        contract[key] = value.clone();
-    }
-    tool("set", contract)
-}
-
-pub(crate) fn complete() -> AssistantTurn {
-    tool(
-        "complete",
-        json!({"evidence": "it printed: the answer is right"}),
-    )
-}
-
-pub(crate) fn says(text: &str) -> AssistantTurn {
-    AssistantTurn::text(text)
-}
-
-pub(crate) fn verdict(verdict: &str, reason: &str) -> Value {
-    json!({ "verdict": verdict, "reason": reason, "token": "{{token}}" })
-}
-
-/// Returns what the model does at each prompt, and how a judge of another model answers.
-pub(crate) fn scenario(routes: Vec<Route>, verdicts: Vec<Value>) -> ModelScenario {
-    let mut scenario = ModelScenario::new(vec![says("Hello.")]);
-    scenario.routes = routes;
-    scenario.judges = vec![JudgeRule::new(JUDGE_MARK, verdicts)];
-    scenario
-}
-
-pub(crate) fn drafting() -> Route {
-    drafting_with(&json!({}))
-}
-
-fn drafting_with(more: &Value) -> Route {
-    let mut terms = json!({"judgeModel": {"provider": "mine", "modelId": "judge"}});
-    for (key, value) in more.as_object().unwrap() {
-        terms[key] = value.clone();
-    }
-    drafting_by(&terms)
-}
-
-/// A model that drafts a contract with these terms, and names no judge but in them.
-pub(crate) fn drafting_by(terms: &Value) -> Route {
-    Route::new(SETUP, vec![draft(terms), says("It is drafted.")])
-}
-
-/// What the model does to reach the goal at once.
-pub(crate) fn done() -> Vec<AssistantTurn> {
-    vec![
-        AssistantTurn::bash("echo 42 > answer.txt"),
-        complete(),
-        says("It is done."),
-    ]
-}
-
-/// A model that drafts, works like this, and is accepted.
-pub(crate) fn accepted(routes: Vec<Route>) -> GoalRig {
-    let routes = [vec![drafting()], routes].concat();
-    GoalRig::new(scenario(routes, vec![verdict("done", "it says 42")]))
-}
-
-pub(crate) fn working(steps: Vec<AssistantTurn>) -> Route {
-    Route::new(BEGIN, steps)
-}
-
-/// Adds an argument and hands the command on.
-trait ArgumentOf {
-    fn arg_of(self, argument: &str) -> Self;
-}
-
-impl ArgumentOf for std::process::Command {
-    fn arg_of(mut self, argument: &str) -> Self {
-        self.arg(argument);
-        self
-    }
-}
-
-/// A machine whose Pi and whose judge ask the same server.
-pub(crate) struct GoalRig {
-    pub(crate) env: Environment,
-    server: ModelServer,
-    version: PiVersion,
-}
-
-impl GoalRig {
-    pub(crate) fn new(scenario: ModelScenario) -> Self {
-        let server = ModelServer::start(scenario).unwrap();
-        let mut env = Environment::new();
-        env.configure(&format!(
-            "[judges.mine]\napi = \"openai\"\nbase_url = \"{}/v1\"\napi_key_env = \"JUDGE_KEY\"\n",
-            server.base_url()
-        ));
-        env.set("JUDGE_KEY", "sk-judge");
-        Self {
-            env,
-            server,
-            version: PiVersion::Pinned,
-        }
-    }
-
-    /// Returns the same in another Pi.
-    pub(crate) fn in_pi(self, version: PiVersion) -> Self {
-        Self { version, ..self }
-    }
-
-    pub(crate) fn options(&self) -> Options<'static> {
-        Options {
-            version: self.version,
-            base_url: self.server.base_url(),
-            ..Options::default()
-        }
-    }
-
-    pub(crate) fn host(&self) -> Host {
-        Host::start(&self.env, &self.options())
-    }
-
-    /// Returns a Pi in which a goal was set up and its contract approved.
-    pub(crate) fn begun(&self) -> Host {
-        let mut host = self.host();
-        host.command(&format!("/until-done {TASK}"));
-        let shown = host.confirm(true);
-        assert_eq!(shown["title"], "Approve this contract and start?");
-        let message = shown["message"].as_str().unwrap();
-        assert!(message.contains("sh test.sh exits 0"), "{message}");
-        host.reported("is approved.");
-        host
-    }
-
-    pub(crate) fn asked(&self) -> Vec<RecordedRequest> {
-        let mut asked = self.server.requests();
-        asked.retain(|request| request.api.is_some());
-        asked
-    }
-
-    /// Returns what the model was told of its last call of a tool that holds a text.
-    pub(crate) fn told(&self, text: &str) -> bool {
-        let asked = self.asked();
-        asked.iter().any(|it| it.last_tool_result.contains(text))
-    }
-
-    /// Makes the gate that a model's command waits at.
-    pub(crate) fn gate(&self) {
-        let made = finish(self.env.command("mkfifo", self.env.root()).arg_of("gate"));
-        assert_eq!(made.code, 0, "{made:?}");
-    }
-
-    /// Lets the command that waits at the gate go on.
-    pub(crate) fn open_gate(&self) {
-        let gate = self.env.root().join("gate");
-        let mut gate = fs::OpenOptions::new().write(true).open(gate).unwrap();
-        writeln!(gate, "open").unwrap();
-    }
-
-    pub(crate) fn goal(&self) -> Value {
-        self.env.json(&["show", "1"])
-    }
-
-    pub(crate) fn verdicts(&self) -> Vec<String> {
-        let events = self.env.events(FIRST);
-        let ended = events.iter().filter(|event| event["type"] == "turn_ended");
-        ended
-            .map(|event| event["data"]["verdict"].as_str().unwrap().to_owned())
-            .collect()
-    }
-}
 
 /// A model that plans, does this, is refused by the judge, and does what was missing.
 pub(crate) fn refused_once(first: Vec<AssistantTurn>) -> GoalRig {
@@ -515,49 +321,6 @@ fn a_contract_that_is_turned_down_ends_there_and_nothing_is_activated_without_it
 }
 
 #[test]
-fn a_session_keeps_its_goal_when_it_is_opened_again_and_when_it_is_forked() {
-    opened_again_and_forked(PiVersion::Pinned);
-}
-
-pub(crate) fn opened_again_and_forked(version: PiVersion) {
-    let ask = json!({"question": "Which answer?", "reason": "there are several"});
-    let rig = accepted(vec![
-        working(vec![tool("block", ask), says("I have to ask.")]),
-        Route::new("You said that you were blocked", done()),
-    ])
-    .in_pi(version);
-    let mut host = rig.begun();
-    host.reported("the agent is blocked: Which answer?");
-    let (_, file) = host.session();
-    host.end();
-    rig.env.await_no_process();
-
-    let args = ["--session", file.as_str()];
-    let options = Options {
-        args: &args,
-        ..rig.options()
-    };
-    let mut host = Host::start(&rig.env, &options);
-    host.command("/until-done status");
-    host.reported("001-make-answer-right blocked");
-    // A fork carries the goal where the person says so.
-    let forks = host.ask(&json!({ "type": "get_fork_messages" }));
-    let from = forks["messages"].as_array().unwrap().last().unwrap()["entryId"].clone();
-    host.send(&json!({ "type": "fork", "entryId": from }));
-    host.choose("carry");
-    host.wait("the fork", &|line| {
-        line["type"] == "response" && line["command"] == "fork"
-    });
-    let (_, forked) = host.session();
-    assert_ne!(forked, file);
-    host.command("/until-done resume");
-    host.reported("is done");
-    assert_eq!(rig.goal()["status"], "done");
-    host.end();
-    rig.env.await_no_process();
-}
-
-#[test]
 fn without_anybody_at_it_pi_stays_until_the_goal_rests() {
     printed(PiVersion::Pinned);
 }
@@ -587,76 +350,6 @@ pub(crate) fn printed(version: PiVersion) {
     assert_eq!(rig.env.json(&["show", "2"])["status"], "done");
     rig.env.await_no_process();
 }
-
-#[test]
-fn each_branch_of_the_tree_has_the_goal_that_was_set_up_in_it() {
-    branches_of_the_tree(PiVersion::Pinned);
-}
-
-pub(crate) fn branches_of_the_tree(version: PiVersion) {
-    let rig = accepted(vec![
-        working(vec![
-            tool(
-                "block",
-                json!({"question": "Which answer?", "reason": "there are several"}),
-            ),
-            says("I have to ask."),
-        ]),
-        Route::new(
-            "You said that you were blocked",
-            vec![AssistantTurn::bash(AT_THE_GATE), says("Wait.")],
-        ),
-        Route::new(UNFINISHED, done()),
-    ])
-    .in_pi(version);
-    rig.gate();
-    // A person moves in the tree by a dialog; here a command of another extension does.
-    let mover = rig.env.root().join("mover.ts");
-    write(&mover, MOVER);
-    let args = ["-e", mover.to_str().unwrap()];
-    let options = Options {
-        args: &args,
-        ..rig.options()
-    };
-    let mut host = Host::start(&rig.env, &options);
-    host.prompt("hello");
-    host.command(&format!("/until-done {TASK}"));
-    host.confirm(true);
-    host.reported("the agent is blocked");
-    // Before the goal there is none.
-    host.command("/move first");
-    host.reported("moved");
-    host.command("/until-done status");
-    host.reported("No active goal");
-    host.command("/move back");
-    host.reported("moved");
-    host.command("/until-done status");
-    host.reported("001-make-answer-right blocked");
-    host.command("/until-done resume");
-    host.wait("the command", &|line| {
-        line["type"] == "tool_execution_start" && line["toolName"] == "bash"
-    });
-    rig.open_gate();
-    host.reported("is done");
-    host.end();
-    rig.env.await_no_process();
-}
-
-/// Moves to the first message of the session, and back to where it came from.
-const MOVER: &str = "
-let from;
-export default function (pi) {
-	pi.registerCommand('move', { description: 'move', handler: async (to, ctx) => {
-		const branch = ctx.sessionManager.getBranch();
-		if (to === 'first') {
-			from = ctx.sessionManager.getLeafId();
-			const first = branch.find((entry) => entry.type === 'message' && entry.message.role === 'assistant');
-			await ctx.navigateTree(first.id, { summarize: false });
-		} else await ctx.navigateTree(from, { summarize: false });
-		ctx.ui.notify('moved', 'info');
-	} });
-}
-";
 
 #[test]
 fn the_kernel_s_tools_are_the_model_s_where_the_person_says_so() {

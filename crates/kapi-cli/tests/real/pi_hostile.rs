@@ -5,7 +5,7 @@ use kapi_testkit::model_server::scenario::{AssistantTurn, Route};
 use serde_json::json;
 
 use crate::machine::VERIFY_FAILED;
-use crate::pi_goal::{accepted, complete, done, says, tool, working};
+use crate::pi_goal_rig::{accepted, complete, done, says, tool, working};
 
 #[test]
 fn a_check_that_prints_other_ends_of_lines_is_passed_on_whole() {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::environment::{TASK, await_some};
 use crate::machine::{JUDGE_MARK, JUDGE_REFUSED};
-use crate::pi_goal::{GoalRig, complete, done, drafting_by, says, scenario, verdict, working};
+use crate::pi_goal_rig::{GoalRig, complete, done, drafting_by, says, scenario, verdict, working};
 use crate::pi_host::{OTHER_KEY, OWN_KEY, PiVersion};
 
 /// A draft that names the model of the other provider.

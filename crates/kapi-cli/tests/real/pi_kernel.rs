@@ -5,7 +5,7 @@ use kapi_testkit::model_server::scenario::{AssistantTurn, Route, ToolUse};
 use serde_json::{Value, json};
 
 use crate::environment::write;
-use crate::pi_goal::{GoalRig, says, scenario};
+use crate::pi_goal_rig::{GoalRig, says, scenario};
 use crate::pi_host::PiVersion;
 
 /// What the agent of the task says, and only it.

@@ -5,7 +5,8 @@ use kapi_testkit::model_server::scenario::AssistantTurn;
 use serde_json::{Value, json};
 
 use crate::environment::{FIRST, TASK, await_some};
-use crate::pi_goal::{accepted, done, refused_once, says, tool, working};
+use crate::pi_goal::refused_once;
+use crate::pi_goal_rig::{accepted, done, says, tool, working};
 use crate::pi_host::{Host, Options, PiVersion, pi};
 use crate::pi_screen;
 use crate::program::finish;

@@ -12,15 +12,12 @@ use serde_json::{Value, json};
 
 use crate::environment::write;
 use crate::pi_host::{Host, Options, PiVersion};
-use crate::wire_tap::WireTap;
 use crate::workflow_support::Machine;
 
-const INTERVIEW: &str = "001-greet-people-name";
-/// Words that only the guidance of an interview holds.
-const GUIDANCE: &str = "You find out what somebody wants.";
+pub(crate) const INTERVIEW: &str = "001-greet-people-name";
 
 /// Returns what the model does: what each prompt asks for by its first words.
-fn scenario() -> ModelScenario {
+pub(crate) fn scenario() -> ModelScenario {
     let mut scenario = ModelScenario::new(vec![AssistantTurn::text("Hello.")]);
     let call = |name: &str, arguments: Value| {
         AssistantTurn::tools(vec![ToolUse::Named {
@@ -56,11 +53,11 @@ fn scenario() -> ModelScenario {
 pub(crate) struct PiRig {
     pub(crate) machine: Machine,
     server: ModelServer,
-    version: PiVersion,
+    pub(crate) version: PiVersion,
 }
 
 impl PiRig {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::in_pi(PiVersion::Pinned)
     }
 
@@ -73,7 +70,7 @@ impl PiRig {
         }
     }
 
-    fn options(&self) -> Options<'static> {
+    pub(crate) fn options(&self) -> Options<'static> {
         Options {
             version: self.version,
             base_url: self.server.base_url(),
@@ -85,12 +82,12 @@ impl PiRig {
         Host::start(&self.machine.env, &self.options())
     }
 
-    fn snapshot(&self, mode: &str, id: &str) -> Value {
+    pub(crate) fn snapshot(&self, mode: &str, id: &str) -> Value {
         serde_json::from_str(&self.machine.document(mode, id, "snapshot.json")).unwrap()
     }
 
     /// Starts an interview in a Pi, up to its first question, and leaves that open.
-    fn begun(&self, host: &mut Host) {
+    pub(crate) fn begun(&self, host: &mut Host) {
         let agent = &self.machine.agent;
         host.command(&format!(
             "/kapi-deep-interview greet people by name --agent {agent}"
@@ -99,7 +96,7 @@ impl PiRig {
         host.reported("The question stays open.");
     }
 
-    fn last_request(&self) -> RecordedRequest {
+    pub(crate) fn last_request(&self) -> RecordedRequest {
         let mut asked = self.server.requests();
         asked.retain(|request| request.api.is_some());
         asked.pop().unwrap()
@@ -107,14 +104,14 @@ impl PiRig {
 }
 
 /// Returns the system prompt of a request.
-fn system(request: &RecordedRequest) -> String {
+pub(crate) fn system(request: &RecordedRequest) -> String {
     let messages = request.body["messages"].as_array().unwrap();
     let system = messages.iter().find(|message| message["role"] == "system");
     system.unwrap()["content"].to_string()
 }
 
 /// Returns a stand-in for the binary that notes every start beside it.
-fn noted_binary(rig: &PiRig) -> (PathBuf, PathBuf) {
+pub(crate) fn noted_binary(rig: &PiRig) -> (PathBuf, PathBuf) {
     let (script, starts) = (
         rig.machine.env.root().join("noted-kapi"),
         rig.machine.env.root().join("starts"),
@@ -127,90 +124,6 @@ fn noted_binary(rig: &PiRig) -> (PathBuf, PathBuf) {
     write(&script, text);
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     (script, starts)
-}
-
-/// Checks that requests are the same, and shows the first place where they are not.
-fn assert_same(expected: &[Vec<u8>], requests: &[Vec<u8>], what: &str) {
-    let count = |requests: &[Vec<u8>]| requests.iter().map(Vec::len).collect::<Vec<_>>();
-    for (expected, request) in expected.iter().zip(requests) {
-        let same = expected
-            .iter()
-            .zip(request)
-            .take_while(|(a, b)| a == b)
-            .count();
-        let around = |bytes: &[u8]| {
-            let end = bytes.len().min(same + 80);
-            String::from_utf8_lossy(&bytes[same.saturating_sub(80)..end]).into_owned()
-        };
-        assert!(
-            expected == request,
-            "{what}:\n{}\n{}",
-            around(expected),
-            around(request)
-        );
-    }
-    assert_eq!(count(expected), count(requests), "{what}");
-}
-
-/// Has a Pi of its own asked all of this, and returns the requests that it sent to a model of its own.
-fn requests_of(rig: &PiRig, options: &Options<'_>, typed: &[&str]) -> Vec<Vec<u8>> {
-    let server = ModelServer::start(scenario()).unwrap();
-    let tap = WireTap::before(&server.base_url());
-    let options = Options {
-        base_url: tap.base_url(),
-        args: &["--no-session"],
-        ..options.clone()
-    };
-    let mut host = Host::start(&rig.machine.env, &options);
-    for text in typed {
-        if *text == "/kapi-status" {
-            host.command(text);
-            host.reported("There are no goals and no workflows here.");
-        } else {
-            host.prompt(text);
-        }
-    }
-    host.end();
-    tap.take()
-}
-
-#[test]
-fn without_a_mode_every_request_is_the_same_byte_for_byte() {
-    same_requests(PiVersion::Pinned);
-}
-
-pub(crate) fn same_requests(version: PiVersion) {
-    const TYPED: [&str; 4] = ["hello", "read it", "and once more: read it", "good bye"];
-    let rig = PiRig::in_pi(version);
-    let (script, starts) = noted_binary(&rig);
-    let vars = [("KAPI_BIN", script.to_str().unwrap())];
-    let loaded = Options {
-        vars: &vars,
-        ..rig.options()
-    };
-    let bare = Options {
-        is_bare: true,
-        ..loaded.clone()
-    };
-    let first = requests_of(&rig, &bare, &TYPED);
-    assert_eq!(first.len(), 6, "four answers and two tool calls");
-    // Nothing has to be made alike: two runs of Pi itself send the same bytes.
-    let second = requests_of(&rig, &bare, &TYPED);
-    assert_same(&first, &second, "Pi itself differs between two runs");
-    let with = requests_of(&rig, &loaded, &TYPED);
-    assert_same(&first, &with, "the package changed a request");
-    assert!(!starts.exists(), "{:?}", fs::read_to_string(&starts));
-    // Looking is no mode: what is sent afterwards is the same, too.
-    let looked = [
-        "hello",
-        "/kapi-status",
-        "read it",
-        "and once more: read it",
-        "good bye",
-    ];
-    let looked = requests_of(&rig, &loaded, &looked);
-    assert_same(&first, &looked, "looking changed a request");
-    assert_eq!(fs::read_to_string(&starts).unwrap(), "status\n");
 }
 
 #[test]
@@ -468,234 +381,6 @@ fn what_is_typed_needs_no_syntax() {
     let rows = host.escape("select");
     assert_eq!(rows["options"].as_array().unwrap().len(), 4, "{rows:#}");
     host.end();
-}
-
-#[test]
-fn guidance_stands_behind_the_prompt_while_attached_and_only_then() {
-    let rig = PiRig::new();
-    let mut host = rig.host();
-    host.prompt("hello");
-    let plain = rig.last_request();
-    rig.begun(&mut host);
-    host.prompt("hello again");
-    let attached = rig.last_request();
-    let (before, after) = (system(&plain), system(&attached));
-    assert!(after.starts_with(before.trim_end_matches('"')), "{after}");
-    for words in [
-        GUIDANCE,
-        INTERVIEW,
-        "Question 2 is waiting for the user: Whom does it greet?",
-    ] {
-        assert!(after.contains(words), "{words}: {after}");
-    }
-    let ours = ["kapi_status", "kapi_pass_on"].map(str::to_owned);
-    assert_eq!(attached.tools, [&plain.tools[..], &ours].concat());
-    let (_, file) = host.session();
-    host.end();
-
-    // The session is attached still when it is opened again, because the inventory says so.
-    let args = ["--session", file.as_str()];
-    let again = Options {
-        args: &args,
-        ..rig.options()
-    };
-    let mut host = Host::start(&rig.machine.env, &again);
-    host.prompt("hello once more");
-    assert_eq!(system(&rig.last_request()), after);
-    // A fork is a session of its own, and so is a new one.
-    let forks = host.ask(&json!({ "type": "get_fork_messages" }));
-    let entry = forks["messages"][0]["entryId"].clone();
-    host.ask(&json!({ "type": "fork", "entryId": entry }));
-    host.prompt("hello from the fork");
-    let forked = rig.last_request();
-    assert_eq!(
-        (system(&forked), &forked.tools),
-        (before.clone(), &plain.tools)
-    );
-    host.ask(&json!({ "type": "switch_session", "sessionPath": file }));
-    host.prompt("hello from before the fork");
-    assert_eq!(system(&rig.last_request()), after);
-
-    host.command("/kapi-clear");
-    host.reported("is detached from deep-interview 001-greet-people-name");
-    host.prompt("hello, ordinary one");
-    let cleared = rig.last_request();
-    assert_eq!(
-        (system(&cleared), &cleared.tools),
-        (before.clone(), &plain.tools)
-    );
-    assert_eq!(cleared.body["tools"], plain.body["tools"]);
-    let left = rig.snapshot("deep-interview", INTERVIEW);
-    assert_eq!(left["status"], "active", "{left:#}");
-
-    // Given up from elsewhere: the next turn is ordinary, and nobody typed anything here.
-    host.command("/kapi-deep-interview resume 001");
-    host.escape("select");
-    host.reported("The question stays open.");
-    let abandoned = rig
-        .machine
-        .env
-        .kapi(&["deep-interview", "resume", "1", "--abandon", "enough"]);
-    assert_eq!(abandoned.code, 0, "{abandoned:?}");
-    host.prompt("hello after all");
-    let ended = rig.last_request();
-    assert_eq!((system(&ended), &ended.tools), (before, &plain.tools));
-    host.end();
-}
-
-#[test]
-fn only_words_that_the_person_typed_and_confirmed_are_passed_on() {
-    let rig = PiRig::new();
-    let mut host = rig.host();
-    rig.begun(&mut host);
-    let rounds = || rig.snapshot("deep-interview", INTERVIEW)["progress"]["answered"].clone();
-    let before = rounds();
-    // Made up by the model: nobody is even asked.
-    host.prompt("guess my answer");
-    assert!(
-        rig.last_request()
-            .last_tool_result
-            .contains("did not type these words")
-    );
-    // Typed, and then not confirmed.
-    host.send(&json!({ "type": "prompt", "message": "whoever comes in" }));
-    let dialog = host.confirm(false);
-    let message = dialog["message"].as_str().unwrap();
-    assert!(message.contains("Whom does it greet?") && message.ends_with("whoever comes in"));
-    host.wait("the end", &|line| line["type"] == "agent_end");
-    assert!(
-        rig.last_request()
-            .last_tool_result
-            .contains("Nothing was recorded")
-    );
-    assert_eq!(rounds(), before);
-    // Typed and confirmed: the interview goes on to its next question.
-    host.send(&json!({ "type": "prompt", "message": "whoever comes in" }));
-    host.confirm(true);
-    host.wait("the end", &|line| line["type"] == "agent_end");
-    let reported = rig.last_request().last_tool_result;
-    assert!(
-        reported.contains("It is recorded") && reported.contains("What must not change?"),
-        "{reported}"
-    );
-    let view = rig.machine.env.json(&["status", "1"]);
-    assert_eq!(
-        view["interview"]["rounds"][1]["answer"], "whoever comes in",
-        "{view:#}"
-    );
-    assert_eq!(view["interview"]["rounds"][1]["provenance"], "person");
-    host.prompt("where are we");
-    let reported = rig.last_request().last_tool_result;
-    assert!(
-        reported.contains("Open question: What must not change?"),
-        "{reported}"
-    );
-    host.end();
-    rig.machine.env.await_no_process();
-}
-
-#[test]
-fn the_model_cannot_approve_from_its_shell() {
-    let rig = PiRig::new();
-    assert_eq!(rig.machine.drafted().code, 5);
-    let mut host = rig.host();
-    host.command("/kapi-deep-interview resume 001");
-    host.escape("editor");
-    host.reported("Review it with /kapi-deep-interview approve 001");
-    host.prompt("approve it yourself");
-    let said = rig.last_request().last_tool_result;
-    assert_eq!(
-        said.matches("error: only the user may").count(),
-        3,
-        "{said}"
-    );
-    let waits = rig.snapshot("deep-interview", INTERVIEW);
-    assert_eq!(
-        waits["pendingDecision"]["decision"],
-        "approve_interview_spec"
-    );
-    // A Pi that is itself an agent's has nobody's authority.
-    let agents = Options {
-        vars: &[("KAPI_RUN_ID", "run-of-somebody")],
-        ..rig.options()
-    };
-    let mut inner = Host::start(&rig.machine.env, &agents);
-    inner.command("/kapi-deep-interview approve 1 --yes --accept-risks");
-    inner.reported("this process belongs to agent run run-of-somebody");
-    inner.end();
-    // The person's own command is theirs.
-    host.command("/kapi-inbox");
-    host.choose("1. ");
-    host.type_text("");
-    host.choose("Approve");
-    host.reported("is approved");
-    host.end();
-}
-
-#[test]
-fn ralph_is_driven_beside_the_persons_work_to_its_completion() {
-    ralph(PiVersion::Pinned);
-}
-
-pub(crate) fn ralph(version: PiVersion) {
-    const BUILD: &str = "002-greet-people-name";
-    let rig = PiRig::in_pi(version);
-    assert_eq!(rig.machine.drafted().code, 5);
-    let approve = ["deep-interview", "approve", "1", "--yes", "--accept-risks"];
-    assert_eq!(rig.machine.env.kapi(&approve).code, 0);
-    let Machine {
-        agent, reviewer, ..
-    } = &rig.machine;
-    let mut host = rig.host();
-    host.command(&format!(
-        "/kapi-ralph \"greet people by name\" --agent {agent} --reviewer {reviewer} --judge none"
-    ));
-    let rows = host.choose("1. interview 001-greet-people-name");
-    let rows = rows["options"].as_array().unwrap();
-    assert_eq!(
-        rows.last().unwrap().as_str().unwrap().split(' ').next(),
-        Some("0.")
-    );
-    let reported = host.reported("plan.md, hash");
-    assert!(reported.contains("/kapi-ralph approve 002"), "{reported}");
-    let widget = host.widget();
-    assert!((1..=3).contains(&widget.len()), "{widget:?}");
-    assert!(
-        widget[0].ends_with("plan.md is waiting for your approval"),
-        "{widget:?}"
-    );
-
-    // What should change is said in conversation, and the plan is made anew meanwhile.
-    host.send(&json!({ "type": "prompt", "message": "name the manual GUIDE" }));
-    host.confirm(true);
-    host.wait("the end", &|line| line["type"] == "agent_end");
-    host.reported("plan.md, hash");
-    let view = rig.machine.env.json(&["status", "2"]);
-    assert_eq!(
-        view["revisions"][0]["text"], "name the manual GUIDE",
-        "{view:#}"
-    );
-    assert_eq!(view["ralph"]["cycle"], 2, "{view:#}");
-
-    host.command("/kapi-ralph approve 2");
-    let shown = host.type_text("");
-    let plan = rig.machine.document("ralph", BUILD, "plan.md");
-    assert_eq!(shown["prefill"], plan.as_str());
-    host.choose("Approve and continue");
-    // The person works on while it is built.
-    host.prompt("hello");
-    let reported = host.reported("002-greet-people-name (ralph): completed");
-    assert!(
-        reported.contains("git merge feat/ralph-greet-people-name"),
-        "{reported}"
-    );
-    assert!(host.widget().is_empty(), "{:?}", host.widget());
-    host.prompt("hello again");
-    let ordinary = rig.last_request();
-    assert!(!ordinary.tools.iter().any(|tool| tool.starts_with("kapi")));
-    assert!(!system(&ordinary).contains(BUILD));
-    host.end();
-    rig.machine.env.await_no_process();
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! What the package does in the oldest supported Pi, once more in the recent one that is pinned, too.
 
 use crate::pi_host::PiVersion::Recent;
-use crate::{pi_goal, pi_judge, pi_kernel, pi_modes, pi_package, pi_screen, pi_search, pi_types};
+use crate::{
+    pi_branches, pi_goal, pi_judge, pi_kernel, pi_modes, pi_ralph, pi_screen, pi_search, pi_types,
+    pi_untouched,
+};
 
 #[test]
 fn without_a_mode_every_request_is_the_same() {
-    pi_package::same_requests(Recent);
+    pi_untouched::same_requests(Recent);
 }
 
 #[test]
@@ -65,12 +68,12 @@ fn a_compaction_loses_no_goal() {
 
 #[test]
 fn opened_again_and_forked() {
-    pi_goal::opened_again_and_forked(Recent);
+    pi_branches::opened_again_and_forked(Recent);
 }
 
 #[test]
 fn branches_of_the_tree() {
-    pi_goal::branches_of_the_tree(Recent);
+    pi_branches::branches_of_the_tree(Recent);
 }
 
 #[test]
@@ -85,7 +88,7 @@ fn handed_over() {
 
 #[test]
 fn ralph() {
-    pi_package::ralph(Recent);
+    pi_ralph::ralph(Recent);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use kapi_testkit::agent_tools::path_with;
 use kapi_testkit::model_server::scenario::{AssistantTurn, Route};
 
 use crate::environment::{Environment, TASK, await_some, processes_with};
-use crate::pi_goal::{AT_THE_GATE, UNFINISHED, accepted, done, says, working};
+use crate::pi_goal_rig::{AT_THE_GATE, UNFINISHED, accepted, done, says, working};
 use crate::pi_host::{Options, PiVersion, QUIET, configure, package};
 use crate::terminal::{Terminal, TerminalSize};
 use crate::workflow_support::Machine;

@@ -11,6 +11,8 @@ mod egress_connect;
 #[cfg(test)]
 mod egress_forward;
 #[cfg(test)]
+mod egress_hello;
+#[cfg(test)]
 mod egress_host_proxy;
 #[cfg(test)]
 mod egress_http;

@@ -9,7 +9,9 @@
 mod advance;
 mod apply;
 mod apply_layer;
+mod apply_site;
 mod attacks;
+mod attacks_files;
 mod candidate;
 mod checkout;
 mod clashes;

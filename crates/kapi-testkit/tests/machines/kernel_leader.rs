@@ -22,18 +22,18 @@ use kapi_task::record::{definition_file, profile_file};
 use kapi_task::rules::command::{Hold, KernelCommand};
 use kapi_task::rules::decide::KernelReply;
 use kapi_task::rules::definition::Definition;
-use kapi_task::rules::loop_run::{LoopRun, RunTrigger};
+use kapi_task::rules::loop_run::RunTrigger;
 use kapi_task::rules::policy::Policy;
 use kapi_task::rules::state::LoopState;
 use kapi_task::rules::task::{AttemptReport, End, KernelTask};
 
-use crate::kernel_worker::{capacity, person, project, request};
+use crate::kernel_worker::{capacity, person, project};
 use crate::support::ROOT;
 
 const SECOND_MS: i64 = 1_000;
-const MINUTE_MS: i64 = 60_000;
+pub(crate) const MINUTE_MS: i64 = 60_000;
 
-fn loop_of(name: &str, rest: &str) -> Definition {
+pub(crate) fn loop_of(name: &str, rest: &str) -> Definition {
     let text = format!("---\nname: {name}\nbackoff: 0\n{rest}\n---\nDo it.\n");
     definition_file::parse("loop.md", &text, Path::new("/nonexistent")).unwrap()
 }
@@ -43,19 +43,19 @@ fn every_minute(rest: &str) -> Definition {
     loop_of("tidy", &trigger)
 }
 
-fn on_files(rest: &str) -> Definition {
+pub(crate) fn on_files(rest: &str) -> Definition {
     loop_of(
         "tidy",
         &format!("trigger: {{type: event, files: [src/**]}}\n{rest}"),
     )
 }
 
-fn name(text: &str) -> LoopName {
+pub(crate) fn name(text: &str) -> LoopName {
     LoopName::parse(text).unwrap()
 }
 
 /// A clock that stands still until it is moved.
-struct Stopped(AtomicI64);
+pub(crate) struct Stopped(AtomicI64);
 
 impl Clock for Stopped {
     fn now_ms(&self) -> i64 {
@@ -64,13 +64,13 @@ impl Clock for Stopped {
 }
 
 /// A disk with an empty project, and a clock.
-struct Fixture {
+pub(crate) struct Fixture {
     disk: SimDisk,
-    clock: Stopped,
+    pub(crate) clock: Stopped,
 }
 
 impl Fixture {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let disk = SimDisk::new();
         disk.provide_dir(Path::new(ROOT));
         Self {
@@ -81,15 +81,15 @@ impl Fixture {
 }
 
 /// What a leader stands on, whoever it is.
-struct Place {
+pub(crate) struct Place {
     policy: Policy,
     terms: KernelTerms,
     profiles: AgentProfiles,
-    sights: BTreeMap<LoopName, Sight>,
+    pub(crate) sights: BTreeMap<LoopName, Sight>,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let nowhere = Path::new("/nonexistent");
         Self {
             policy: Policy::default(),
@@ -99,7 +99,7 @@ impl Place {
         }
     }
 
-    fn sees(&mut self, state: &str) {
+    pub(crate) fn sees(&mut self, state: &str) {
         let sight = Sight::Is {
             state: state.to_owned(),
             payload: KernelValue::Null,
@@ -109,14 +109,14 @@ impl Place {
 }
 
 /// One process that leads or wants to.
-struct Process<'a> {
-    queue: Queue<'a>,
-    own: WorkerSlot,
-    leader: Leader,
+pub(crate) struct Process<'a> {
+    pub(crate) queue: Queue<'a>,
+    pub(crate) own: WorkerSlot,
+    pub(crate) leader: Leader,
 }
 
 impl Process<'_> {
-    fn step(&mut self, location: &Place) -> LeadOutcome {
+    pub(crate) fn step(&mut self, location: &Place) -> LeadOutcome {
         self.queue.refresh().unwrap();
         let local_times = BTreeMap::new();
         let admission = TaskAdmission {
@@ -137,7 +137,7 @@ impl Process<'_> {
             .unwrap()
     }
 
-    fn dealt(&mut self, location: &Place) -> Vec<String> {
+    pub(crate) fn dealt(&mut self, location: &Place) -> Vec<String> {
         self.step(location).dealt.iter().map(reported).collect()
     }
 
@@ -150,7 +150,7 @@ impl Process<'_> {
     }
 
     /// Ends the run that waits, so that the next need not wait for it.
-    fn end(&mut self, number: u64) {
+    pub(crate) fn end(&mut self, number: u64) {
         let claim = KernelCommand::Claim {
             holder: self.own.holder.clone(),
             ttl_ms: 60_000,
@@ -187,7 +187,11 @@ fn reported(dealt: &HandledOccurrence) -> String {
 }
 
 /// Does something with `n` processes on one disk, whose leaders know one loop.
-fn with_processes(fixture: &Fixture, loops: &[Definition], then: impl FnOnce(Vec<Process<'_>>)) {
+pub(crate) fn with_processes(
+    fixture: &Fixture,
+    loops: &[Definition],
+    then: impl FnOnce(Vec<Process<'_>>),
+) {
     let projects = [(); 3].map(|()| project(&fixture.disk, &fixture.clock));
     let processes = projects.iter().map(|project| {
         let mut queue = Queue::open(project).unwrap();
@@ -199,13 +203,13 @@ fn with_processes(fixture: &Fixture, loops: &[Definition], then: impl FnOnce(Vec
     then(processes.collect());
 }
 
-fn with_one(fixture: &Fixture, loops: &[Definition], then: impl FnOnce(Process<'_>)) {
+pub(crate) fn with_one(fixture: &Fixture, loops: &[Definition], then: impl FnOnce(Process<'_>)) {
     with_processes(fixture, loops, |processes| {
         then(processes.into_iter().next().unwrap());
     });
 }
 
-fn pass(fixture: &Fixture, ms: i64) {
+pub(crate) fn pass(fixture: &Fixture, ms: i64) {
     fixture.clock.0.fetch_add(ms, Ordering::SeqCst);
 }
 
@@ -406,124 +410,6 @@ fn a_clock_that_jumps_neither_repeats_nor_stops_a_loop() {
             "cron none: a run of it is already queued"
         );
     });
-}
-
-#[test]
-fn an_event_sets_off_one_run_for_each_mark_and_none_at_first_sight() {
-    let fixture = Fixture::new();
-    let mut location = Place::new();
-    location.sees("a");
-    with_processes(&fixture, &[on_files("")], |mut all| {
-        assert_eq!(all[0].dealt(&location), [""; 0]);
-        assert_eq!(all[0].dealt(&location), [""; 0]);
-        location.sees("b");
-        assert_eq!(all[0].dealt(&location), ["event task_1"]);
-        assert_eq!(all[0].dealt(&location), [""; 0]);
-        // Whoever takes over knows it.
-        all.remove(0);
-        assert_eq!(all[0].dealt(&location), [""; 0]);
-        assert!(all[0].leader.leads());
-        all[0].end(1);
-        location.sees("a");
-        assert_eq!(all[0].dealt(&location), ["event task_2"]);
-        location.sees("c");
-        assert_eq!(
-            all[0].dealt(&location),
-            ["event none: a run of it is already queued"]
-        );
-        all[0].end(2);
-        // Back within ten minutes: it was worked on, and is so no more than once.
-        location.sees("b");
-        assert_eq!(
-            all[0].dealt(&location),
-            ["event none: task_1 was triggered by it"]
-        );
-        assert_eq!(all[0].dealt(&location), [""; 0]);
-        location.sights.insert(name("tidy"), Sight::Nothing);
-        assert_eq!(all[0].dealt(&location), [""; 0]);
-        // Other globs are seen for the first time.
-        let other = "trigger: {type: event, files: [lib/**]}";
-        all[0].leader.set(vec![loop_of("tidy", other)]);
-        location.sees("d");
-        assert_eq!(all[0].dealt(&location), [""; 0]);
-        location.sees("e");
-        assert_eq!(all[0].dealt(&location), ["event task_3"]);
-    });
-}
-
-#[test]
-fn what_happens_while_a_loop_rests_sets_it_off_when_the_rest_is_over() {
-    let fixture = Fixture::new();
-    let mut location = Place::new();
-    location.sees("a");
-    with_one(&fixture, &[on_files("cooldown: 60")], |mut one| {
-        one.step(&location);
-        location.sees("b");
-        assert_eq!(one.dealt(&location), ["event task_1"]);
-        one.end(1);
-        let ended_ms = fixture.clock.now_ms();
-        location.sees("c");
-        let led = one.step(&location);
-        assert_eq!(
-            (led.dealt, led.again_at_ms),
-            (vec![], Some(ended_ms + MINUTE_MS))
-        );
-        pass(&fixture, MINUTE_MS);
-        assert_eq!(one.dealt(&location), ["event task_2"]);
-    });
-}
-
-#[test]
-fn loops_that_wait_for_each_others_results_come_to_an_end() {
-    let fixture = Fixture::new();
-    let location = Place::new();
-    let after = |own: &str, other: &str| {
-        loop_of(
-            own,
-            &format!("trigger: {{type: event, loop: {other}, on: any}}"),
-        )
-    };
-    with_one(
-        &fixture,
-        &[after("ping", "pong"), after("pong", "ping")],
-        |mut one| {
-            assert_eq!(one.dealt(&location), [""; 0]);
-            location_first_run(&mut one);
-            one.end(1);
-            let mut runs = 1;
-            loop {
-                let dealt = one.dealt(&location);
-                let Some(last) = dealt.last() else { break };
-                if !last.starts_with("event task_") {
-                    assert!(last.contains("exceeds maxDepth=16"), "{last}");
-                    break;
-                }
-                runs += 1;
-                one.end(runs);
-                assert!(runs < 100, "they never end");
-            }
-            assert_eq!(runs, 17);
-            assert_eq!(one.dealt(&location), [""; 0]);
-        },
-    );
-}
-
-/// Lets a person run the first loop.
-fn location_first_run(one: &mut Process<'_>) {
-    let mut request = request(1);
-    let definition = loop_of("ping", "");
-    request.loop_run = Some(Box::new(LoopRun {
-        definition,
-        trigger: RunTrigger::Manual { source: None },
-        inputs: BTreeMap::new(),
-        payload: KernelValue::Null,
-        depth: 0,
-    }));
-    let submit = KernelCommand::Submit {
-        request: Box::new(request),
-        admission: KernelTerms::standard(ROOT.into()).admission(),
-    };
-    one.queue.submit(&person(), &submit).unwrap();
 }
 
 #[test]

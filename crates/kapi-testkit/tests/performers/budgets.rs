@@ -6,8 +6,9 @@ use kapi_task::rules::task::{FailureKind, LoopPhase};
 use kapi_task::rules::task_state::KernelTaskState;
 use kapi_task::rules::task_terms::TaskBudget;
 
+use crate::asks::{Ask, failure, shell};
 use crate::conditions::with;
-use crate::machine::{Ask, Machine, failure, shell};
+use crate::machine::Machine;
 
 /// A script agent that works, reports what it used, and would go on for long.
 const SPENDER: &str = "

@@ -4,7 +4,8 @@ use kapi_task::rules::definition::Definition;
 use kapi_task::rules::task::{FailureKind, KernelTask};
 use kapi_task::rules::task_state::KernelTaskState;
 
-use crate::machine::{Machine, failure};
+use crate::asks::failure;
+use crate::machine::Machine;
 
 fn define(machine: &mut Machine, evals: &str, line: &str) -> Definition {
     machine.define("fix", &format!("workspace: branch\neval:\n{evals}"), line)

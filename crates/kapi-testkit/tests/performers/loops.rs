@@ -6,7 +6,8 @@ use kapi_task::rules::task::{FailureKind, KernelTask, PhaseStatus};
 use kapi_task::rules::task_state::KernelTaskState;
 use kapi_task::rules::task_terms::Retry;
 
-use crate::machine::{Machine, failure};
+use crate::asks::failure;
+use crate::machine::Machine;
 
 /// Returns the phases with how they ended.
 pub(crate) fn phases(task: &KernelTask) -> Vec<(&'static str, PhaseStatus)> {

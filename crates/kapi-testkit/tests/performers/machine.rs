@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use kapi_check::rules::proof::policy::CheckPolicy;
-use kapi_core::actor::Actor;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::task_id::{KernelTaskId, LoopName};
 use kapi_core::value::KernelValue;
@@ -40,10 +39,12 @@ use kapi_task::rules::decide::KernelReply;
 use kapi_task::rules::definition::Definition;
 use kapi_task::rules::loop_run::RunTrigger;
 use kapi_task::rules::policy::Policy;
-use kapi_task::rules::request::TaskOrigin;
-use kapi_task::rules::task::{AttemptFailure, AttemptReport, End, KernelTask};
-use kapi_task::rules::task_terms::{Priority, Retry, TaskBudget};
+use kapi_task::rules::task::{AttemptReport, End, KernelTask};
+use kapi_task::rules::task_terms::Priority;
 use tempfile::TempDir;
+
+use crate::asks::{Ask, BODY, human, person};
+use crate::workers::Workers;
 
 /// The longest that a test waits for anything.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -66,71 +67,6 @@ pub(crate) struct Machine {
     pub(crate) setting: PerformerSettings,
     /// What a day may cost.
     pub(crate) caps: Caps,
-}
-
-/// What every loop's agent is told.
-const BODY: &str = "The number is {payload.n}; the last one was {last.status}.";
-
-/// A task to submit.
-pub(crate) struct Ask {
-    pub(crate) agent: String,
-    pub(crate) backend: Option<String>,
-    pub(crate) prompt: String,
-    pub(crate) timeout_ms: u64,
-    pub(crate) budget: TaskBudget,
-    pub(crate) verify: Vec<String>,
-    pub(crate) retry: Retry,
-    pub(crate) keep_commits: bool,
-}
-
-/// Returns a task of a shell agent.
-pub(crate) fn shell(line: &str) -> Ask {
-    Ask {
-        agent: "sisyphus".to_owned(),
-        backend: Some(format!("command:{line}")),
-        prompt: "do it".to_owned(),
-        timeout_ms: 60_000,
-        budget: TaskBudget::default(),
-        verify: Vec::new(),
-        retry: Retry::default(),
-        keep_commits: false,
-    }
-}
-
-/// A worker, and the one that takes over when it leaves.
-struct Workers<'w, 'scope, 'env> {
-    worker: KernelWorker<'scope, 'env>,
-    second: Option<&'w dyn Fn() -> KernelWorker<'scope, 'env>>,
-}
-
-impl Workers<'_, '_, '_> {
-    /// Works until a task has ended.
-    fn finish(
-        &mut self,
-        id: KernelTaskId,
-        is_leaving: &AtomicBool,
-        wait: &mut dyn FnMut(),
-    ) -> KernelTask {
-        loop {
-            self.step(is_leaving.load(Ordering::SeqCst));
-            let found = self.worker.queue().0.find(id).unwrap();
-            if let Some(task) = found.filter(|task| task.state.is_ended()) {
-                return task;
-            }
-            wait();
-        }
-    }
-
-    fn step(&mut self, is_leaving: bool) {
-        if let (true, Some(second)) = (is_leaving, self.second) {
-            self.worker.leave();
-            if self.worker.n_jobs() == 0 {
-                self.worker = second();
-                self.second = None;
-            }
-        }
-        self.worker.step(&|| true).unwrap();
-    }
 }
 
 impl Machine {
@@ -535,26 +471,6 @@ impl Machine {
             &run,
         );
         fs::read_to_string(file.unwrap().with_file_name("prompt.md")).unwrap()
-    }
-}
-
-/// Returns why a task failed.
-pub(crate) fn failure(task: &KernelTask) -> &AttemptFailure {
-    match &task.report.as_ref().unwrap().end {
-        End::Failed(failure) => failure,
-        other => panic!("it did not fail: {other:?}"),
-    }
-}
-
-pub(crate) fn human() -> Actor {
-    Actor::Human {
-        user: "test".to_owned(),
-    }
-}
-
-pub(crate) fn person() -> TaskOrigin {
-    TaskOrigin::Person {
-        user: "test".to_owned(),
     }
 }
 

@@ -9,6 +9,7 @@
     reason = "the whole binary is a test; clippy sees only the functions marked as one"
 )]
 
+mod asks;
 mod budgets;
 mod conditions;
 mod evals;
@@ -17,4 +18,5 @@ mod machine;
 mod policies;
 mod spending;
 mod tasks;
+mod workers;
 mod workflows;

@@ -7,9 +7,10 @@ use kapi_machine::watch::Activity;
 use kapi_task::rules::task::{FailureKind, PhaseStatus};
 use kapi_task::rules::task_state::KernelTaskState;
 
+use crate::asks::{Ask, failure, shell};
 use crate::conditions::with;
 use crate::loops::phases;
-use crate::machine::{Ask, Machine, failure, shell};
+use crate::machine::Machine;
 
 fn denied(machine: &Machine, ask: &Ask, words: &[&str]) {
     let task = machine.run(ask);

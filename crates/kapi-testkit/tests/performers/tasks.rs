@@ -9,7 +9,8 @@ use kapi_task::rules::task::{End, FailureKind};
 use kapi_task::rules::task_state::KernelTaskState;
 use kapi_task::rules::task_terms::Retry;
 
-use crate::machine::{Machine, failure, shell};
+use crate::asks::{failure, shell};
+use crate::machine::Machine;
 
 #[test]
 fn the_work_of_a_task_is_on_a_branch_and_nothing_else_changed() {

@@ -53,7 +53,8 @@ use kapi_workflow::rules::role::RoleSpec;
 use kapi_workflow::rules::state::Workflow;
 use kapi_workflow::rules::terms::{PlanApproval, WorkflowTerms};
 
-use crate::machine::{Machine, human};
+use crate::asks::human;
+use crate::machine::Machine;
 
 /// When every commit of the tests is from.
 const AT: i64 = 1_700_000_000;

@@ -14,7 +14,7 @@ use kapi_workflow::rules::effect::WorkflowAction;
 use kapi_workflow::rules::outcome::WorkflowOutcome;
 
 use super::{PLAN, WorkflowRig, agent, failed, landed, proved, work};
-use crate::machine::human;
+use crate::asks::human;
 
 /// Two tasks that touch other files, one that does not fit, and how it is mended.
 const SCRIPT: &str = "
