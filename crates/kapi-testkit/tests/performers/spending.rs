@@ -18,8 +18,8 @@ use kapi_task::rules::task::{End, FailureKind, KernelTask};
 use kapi_task::rules::task_state::KernelTaskState;
 use kapi_task::rules::task_terms::TaskBudget;
 
-use crate::asks::{Ask, failure, shell};
-use crate::machine::{Machine, human};
+use crate::asks::{Ask, failure, human, shell};
+use crate::machine::Machine;
 
 /// A script agent that spends a quarter of a dollar and does its work.
 const QUARTER: &str = "
