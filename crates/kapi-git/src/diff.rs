@@ -146,23 +146,6 @@ impl Repository {
         Ok(files)
     }
 
-    /// Returns the files of `commit` whose text holds any of these words, as they are.
-    pub fn files_naming(
-        &self,
-        commit: &CommitId,
-        words: &[&str],
-    ) -> Result<Vec<PathBuf>, GitError> {
-        let mut call = self.call("grep").args(["-l", "-z", "-I", "-F"]);
-        for word in words {
-            call = call.args(["-e", word]);
-        }
-        let exit = call.arg(commit.as_str()).exit_up_to(1)?;
-        let prefix = format!("{}:", commit.as_str());
-        let names = exit.stdout.split(|&b| b == 0);
-        let names = names.filter_map(|name| name.strip_prefix(prefix.as_bytes()));
-        Ok(names.map(path_of).collect())
-    }
-
     /// Tells whether `commit` holds a file or link at exactly this path.
     pub fn is_tracked_file(&self, commit: &CommitId, path: &Path) -> Result<bool, GitError> {
         let mut spec = OsString::from(":(top,literal)");

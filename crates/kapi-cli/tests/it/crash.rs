@@ -96,8 +96,11 @@ fn a_kill_inside_each_effect_is_repaired() {
         env.await_event(FIRST, &|event| event["data"]["effect"] == effect);
         running.kill();
         env.await_no_process();
-        let run = env.resume("1");
-        assert_eq!((run.status(), run.code), ("done", 0), "{effect}: {run:?}");
+        // The last effect may be over before the kill arrives.
+        if !is_done(&env) {
+            let run = env.resume("1");
+            assert_eq!((run.status(), run.code), ("done", 0), "{effect}: {run:?}");
+        }
         assert_as_if_nothing_had_happened(&env, &tree, effect);
     });
 }

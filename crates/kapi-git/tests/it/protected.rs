@@ -316,17 +316,3 @@ fn only_a_checkout_is_restored() {
     );
     assert_eq!(read(&check.to.join("check.sh")), "precious");
 }
-
-#[test]
-fn files_that_hold_a_word_are_found_in_the_commit_and_nowhere_else() {
-    let check = Check::new(&[]);
-    write(&check.fixture.repo().join("later"), "line\n");
-    let naming = |words: &[&str]| {
-        let found = check.repository.files_naming(&check.base, words);
-        found.expect("search")
-    };
-    let found = ["tests/a.win", "tests/unix"].map(PathBuf::from);
-    assert_eq!(naming(&["line", "-e"]), found);
-    assert_eq!(naming(&["$Id$"]), [PathBuf::from("tests/deep/id")]);
-    assert!(naming(&["lin.*"]).is_empty());
-}

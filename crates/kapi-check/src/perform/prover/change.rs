@@ -14,7 +14,7 @@ use kapi_run::failure;
 use super::checkout::PutBack;
 use super::document::SettingsDocument;
 use super::steering::{Ends, FileSteering, SteeringPart, both, part};
-use super::test_files::{data_of_tests, test_code};
+use super::test_files::test_code;
 use super::text::{self, TextChange};
 use super::{ProofClaim, listing};
 use crate::perform::ecosystems;
@@ -37,8 +37,6 @@ pub(crate) struct ProvedChange {
     parts: BTreeMap<String, SteeringPart>,
     /// Test files of the result that hold code.
     pub(super) test_code: Vec<PathBuf>,
-    /// Data of the base that only tests name, and that it changes or removes.
-    test_data: Vec<String>,
     /// Other files of the result that may hold tests beside what they test.
     sources_with_tests: Vec<PathBuf>,
     /// Paths that it changes and that are neither tests nor say what is installed.
@@ -141,12 +139,10 @@ impl ProvedChange {
         let is_host = |path: &&PathBuf| inline_test::can_hold(path) && !tests.contains(path);
         let sources_with_tests = now.iter().filter(is_host).cloned().collect();
         let notices = text::signs(repository, base, &texts, &tests)?;
-        let test_data = data_of_tests(repository, &present, base, &changes)?;
         let listed: Vec<ChangedPath<'_>> = listed.iter().map(ListedChange::path).collect();
         Ok(Self {
             facts: CheckChanges::of(&present, &listed),
             parts,
-            test_data,
             test_code: tests,
             sources_with_tests,
             code,
@@ -233,7 +229,6 @@ impl ProvedChange {
         tests_changed.extend(self.tests_lost());
         let examples = self.examples().into_iter();
         tests_extended.extend(examples.map(|(path, _)| path.display().to_string()));
-        tests_extended.extend(self.test_data.iter().cloned());
         Inspection {
             tests_added: self.added_tests().map(str::to_owned).collect(),
             tests_changed,
@@ -320,8 +315,7 @@ impl ProvedChange {
     /// Returns the parts of it that check, and that the proof has to hold without.
     pub(super) fn parts_that_check(&self, claim: &ProofClaim<'_>) -> Vec<ChangePart> {
         let mut parts = Vec::new();
-        let has_more = !self.examples().is_empty() || !self.test_data.is_empty();
-        if has_more || !self.tests_touched().is_empty() {
+        if !self.examples().is_empty() || !self.tests_touched().is_empty() {
             parts.push(ChangePart::Tests);
         }
         // What may steer the checks may well name a new test.
@@ -347,7 +341,6 @@ impl ProvedChange {
             match part {
                 ChangePart::Tests => {
                     back.files.extend(self.tests_touched());
-                    back.files.extend(self.test_data.iter().cloned());
                     let examples = self.examples().into_iter();
                     back.texts
                         .extend(examples.map(|(path, text)| (path, Some(text.into_bytes()))));
