@@ -52,9 +52,19 @@ impl<T: Args> Args for DeferredArgs<T> {
 fn with_its_about(command: Command, add: fn(Command) -> Command) -> Command {
     let about = command.get_about().cloned();
     let long_about = command.get_long_about().cloned();
-    add(command)
+    with_negative_numbers(add(command))
         .about(Resettable::from(about))
         .long_about(Resettable::from(long_about))
+}
+
+/// Has a negative number read as a value, so that what is said of it is that it is too small, and not
+/// that there is no such option.
+fn with_negative_numbers(command: Command) -> Command {
+    let command = command.mut_args(|arg| {
+        let takes_values = arg.get_action().takes_values();
+        arg.allow_negative_numbers(takes_values)
+    });
+    command.mut_subcommands(with_negative_numbers)
 }
 
 #[cfg(test)]

@@ -72,17 +72,7 @@ pub(crate) fn grouped() -> Command {
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}\nOptions:\n{{options}}\n\n\
          Run `kapi COMMAND --help` for the options of a command.\n"
     );
-    with_negative_numbers(command.help_template(template))
-}
-
-/// Has a negative number read as a value, so that what is said of it is that it is too small, and not
-/// that there is no such option.
-fn with_negative_numbers(command: Command) -> Command {
-    let command = command.mut_args(|arg| {
-        let takes_values = arg.get_action().takes_values();
-        arg.allow_negative_numbers(takes_values)
-    });
-    command.mut_subcommands(with_negative_numbers)
+    command.help_template(template)
 }
 
 #[cfg(test)]
