@@ -187,7 +187,8 @@ fn a_comparison_lets_all_end_and_ranks_them() {
     let env = Environment::new();
     let large = "command:echo 42 > answer.txt; seq 100 > more.txt";
     let gate = Gate::new(&env);
-    let slow = gate.agent();
+    // Times are compared in seconds.
+    let slow = gate.agent().replacen("done; ", "done; sleep 1; ", 1);
     let agents = [WRONG, &slow, large, FAST];
     let running = env.start(&racing(&agents, &["--compare", "--turns", "2"]));
     for id in [THIRD, "004-make-answer-right"] {
