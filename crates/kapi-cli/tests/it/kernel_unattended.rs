@@ -141,7 +141,7 @@ fn a_task_starts_from_the_commit_that_is_named() {
     assert_eq!(env.commit_of("kapi/task_1~1"), base);
     assert_eq!(branches(&env), ["kapi/task_1"]);
     let args = ["task", "run", "x", "--agent", HONEST, "--base", "nowhere"];
-    env.kapi(&args).assert_error_among_talk(4, &["nowhere"]);
+    env.kapi(&args).assert_error_among_talk(2, &["nowhere"]);
 }
 
 #[test]

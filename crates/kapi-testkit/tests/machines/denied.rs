@@ -86,7 +86,7 @@ fn before_approval() {
             (
                 &person(),
                 GoalCommand::Interrupt,
-                "the goal is proposed, so it cannot be interrupted",
+                "the goal is proposed, so it cannot be paused",
             ),
             (
                 &Actor::Engine,
