@@ -177,7 +177,7 @@ pub(crate) struct CheckFlags {
     /// Accept a proof that relies on test setup edited by the change
     #[arg(long)]
     pub(crate) allow_changed_setup: bool,
-    /// Accept a proof that relies on code that looks like faking a pass
+    /// Accept a proof that relies on code that looks like faking a pass, or tests that cannot fail
     #[arg(long)]
     pub(crate) allow_flagged_code: bool,
     /// Revert each hunk in turn and report which ones the checks notice
