@@ -88,7 +88,7 @@ pub fn end_abandoned(location: &SandboxPaths, now_ms: i64) -> Result<(), LaunchE
         return Ok(());
     }
     // Whoever holds it tells of it himself.
-    let Ok(_held) = location.hold("kapi status") else {
+    let Ok(_held) = location.hold_to_read("kapi status") else {
         return Ok(());
     };
     let Some(record) = SandboxRecord::load(location)?.filter(is_running) else {

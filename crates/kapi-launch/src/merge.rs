@@ -156,7 +156,7 @@ pub fn difference(
     now_ms: i64,
 ) -> Result<Difference, LaunchError> {
     let record = known(location)?;
-    let _held = location.hold("kapi diff")?;
+    let _held = location.hold_to_read("kapi diff")?;
     if record.branch.is_some() {
         return branch_difference(grants, location, &record, bytes_max, now_ms);
     }

@@ -17,6 +17,8 @@ use super::error::{LaunchError, LaunchErrorKind};
 const ID_BYTES_MAX: usize = 64;
 /// The record's file name, by which a sandbox's directory is known.
 const RECORD: &str = "sandbox.json";
+/// How long a reader waits for those before it, in milliseconds.
+const READERS_WAIT_MS: u64 = 10_000;
 
 /// The name of a sandbox within its project: letters, digits, `_` and `-`, at most 64.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,6 +53,13 @@ impl SandboxId {
 pub struct Sandboxes {
     /// The person's state directory, `~/.ilchul`.
     pub state_dir: PathBuf,
+}
+
+/// A sandbox that nobody uses while somebody reads it; dropping it ends that.
+#[must_use = "the sandbox may be used as soon as it is dropped"]
+pub(crate) struct SandboxReading {
+    _first: Lock,
+    _shared: Lock,
 }
 
 /// The paths of one sandbox.
@@ -190,14 +199,34 @@ impl SandboxPaths {
     /// # Errors
     /// When another process has it; the error says who.
     pub fn hold(&self, owner: &str) -> Result<Lock, LaunchError> {
-        Lock::acquire(&self.lock(), owner, 0).map_err(|error| match &error {
+        Lock::acquire(&self.lock(), owner, 0).map_err(|error| self.lock_failed(&error))
+    }
+
+    /// Keeps it from being used while `owner` reads it. Readers follow one another, and none of them
+    /// is its [`Self::holder`].
+    ///
+    /// # Errors
+    /// When a process has it; the error says who.
+    pub(crate) fn hold_to_read(&self, owner: &str) -> Result<SandboxReading, LaunchError> {
+        let shared = Lock::share(&self.lock()).map_err(|error| self.lock_failed(&error))?;
+        let path = self.dir().join("read.lock");
+        let first = Lock::acquire(&path, owner, READERS_WAIT_MS)
+            .map_err(|error| self.lock_failed(&error))?;
+        Ok(SandboxReading {
+            _first: first,
+            _shared: shared,
+        })
+    }
+
+    fn lock_failed(&self, error: &LockError) -> LaunchError {
+        match error {
             LockError::Busy { owner, .. } => LaunchError::new(
                 LaunchErrorKind::Busy,
                 format!("sandbox {} is in use by {owner}", self.id.as_str()),
                 "wait until it ends, or give the launch another id.",
             ),
-            LockError::Failed { .. } => LaunchError::failed(&error),
-        })
+            LockError::Failed { .. } => LaunchError::failed(error),
+        }
     }
 
     /// Returns who has it now.

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use crate::private_mode;
 use crate::sim_disk::locks::SimHold;
 
-/// The longest that mere questions for the holder may keep a free lock from being taken.
+/// The longest that questions for the holder, and shares, may keep a free lock from being taken.
 const DISTURBED_MAX: Duration = Duration::from_secs(2);
 /// The first and the longest pause between two tries.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
@@ -77,19 +77,36 @@ impl Lock {
         if let Some(directory) = path.parent() {
             private_mode::create_dir(directory).map_err(failed)?;
         }
-        let taken = retry(wait_ms, || try_exclusive(path)).map_err(failed)?;
+        let exclusive = FlockOperation::NonBlockingLockExclusive;
+        let taken = retry(wait_ms, || try_lock(path, exclusive)).map_err(failed)?;
         let Some(file) = taken else {
-            let owner = open(path, LockFileMode::Existing).and_then(read_owner);
-            let owner = owner.map_err(failed)?;
-            return Err(LockError::Busy {
-                path: path.to_path_buf(),
-                owner,
-            });
+            return Err(busy(path));
         };
         write_owner(&file, owner).map_err(failed)?;
         Ok(Self {
             held: LockHandle::File(file),
         })
+    }
+
+    /// Takes a share of the lock at `path`, so that nobody takes it as a whole meanwhile.
+    ///
+    /// Shares do not exclude each other, and nobody is named as the holder because of one: it is for
+    /// whoever only reads, for a moment. An [`Self::acquire`] waits up to two seconds for shares.
+    pub fn share(path: &Path) -> Result<Self, LockError> {
+        let failed = |source| LockError::Failed {
+            path: path.to_path_buf(),
+            source,
+        };
+        if let Some(directory) = path.parent() {
+            private_mode::create_dir(directory).map_err(failed)?;
+        }
+        let shared = FlockOperation::NonBlockingLockShared;
+        match retry(0, || try_lock(path, shared)).map_err(failed)? {
+            Some(file) => Ok(Self {
+                held: LockHandle::File(file),
+            }),
+            None => Err(busy(path)),
+        }
     }
 
     /// Returns who holds the lock at `path` now; `None` if nobody does.
@@ -185,7 +202,7 @@ pub(crate) enum LockAttempt<T> {
     Taken(T),
     /// Somebody holds it.
     Held,
-    /// Nobody holds it, but somebody was just asking.
+    /// Nobody holds it, but somebody was just asking, or has a share.
     Disturbed,
 }
 
@@ -265,9 +282,22 @@ fn holder_of(file: File) -> io::Result<Option<String>> {
     }
 }
 
-fn try_exclusive(path: &Path) -> io::Result<LockAttempt<File>> {
+/// Returns the error that somebody holds the lock, or a share of it.
+fn busy(path: &Path) -> LockError {
+    let held = open(path, LockFileMode::Existing).and_then(|file| {
+        let owner = holder_of(file)?;
+        Ok(owner.unwrap_or_else(|| String::from("another process")))
+    });
+    let path = path.to_path_buf();
+    match held {
+        Ok(owner) => LockError::Busy { path, owner },
+        Err(source) => LockError::Failed { path, source },
+    }
+}
+
+fn try_lock(path: &Path, how: FlockOperation) -> io::Result<LockAttempt<File>> {
     let file = open(path, LockFileMode::Create)?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+    match flock(&file, how) {
         Ok(()) => {}
         Err(Errno::WOULDBLOCK) => return is_held(&file),
         Err(Errno::INTR) => return Ok(LockAttempt::Disturbed),
@@ -285,7 +315,7 @@ fn try_exclusive(path: &Path) -> io::Result<LockAttempt<File>> {
     }
 }
 
-/// Tells a holder from somebody who only asks: holders exclude, those who ask share.
+/// Tells a holder from somebody who only asks or reads: holders exclude, the others share.
 fn is_held(file: &File) -> io::Result<LockAttempt<File>> {
     match flock(file, FlockOperation::NonBlockingLockShared) {
         // Closing the file gives the share back.

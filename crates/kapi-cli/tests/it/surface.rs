@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::environment::{Environment, await_some, for_each};
 use crate::kernel_task::result;
 use crate::launch::{launch, launch_on};
-use crate::program::{Output, parse};
+use crate::program::{Output, Running, parse};
 use crate::workflow_support::Machine;
 
 const GOAL: &str = "001-make-answer-right";
@@ -289,6 +289,15 @@ fn a_running_launch_is_followed_waited_for_and_stopped() {
     let followed: Output = following.finish();
     assert_eq!(followed.code, 0, "{followed:?}");
     assert!(followed.stdout.contains("saying so"), "{followed:?}");
+    // Who reads it meanwhile makes it neither running nor unreadable for another reader.
+    let readers: Vec<Running> = (0..4)
+        .map(|_| env.start(&["show", "5", "--json"]))
+        .collect();
+    for reader in readers {
+        let shown: Output = reader.finish();
+        assert_eq!(shown.document()["state"], "failed", "{shown:?}");
+        assert_eq!(shown.document()["paths"][0]["path"], "here.txt");
+    }
     // Its work stays.
     let diff = env.json(&["diff", "launch/5", "--stat"]);
     assert_eq!(diff["changed"][0]["path"], "here.txt", "{diff}");

@@ -100,6 +100,24 @@ fn asking_for_the_holder_never_makes_a_taker_fail() {
 }
 
 #[test]
+fn shares_exclude_a_taker_and_nothing_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("deep/lock");
+    let [one, other] = [(); 2].map(|()| Lock::share(&path).unwrap());
+    assert_eq!(Lock::holder(&path).unwrap(), None);
+    drop(one);
+    assert_eq!(busy_owner(&path), "another process");
+    thread::scope(|scope| {
+        let taker = scope.spawn(|| Lock::acquire(&path, "taker", 20_000));
+        drop(other);
+        let taken = taker.join().unwrap().unwrap();
+        let error = Lock::share(&path).unwrap_err();
+        assert!(error.to_string().ends_with("taker"), "{error}");
+        drop(taken);
+    });
+}
+
+#[test]
 fn waiting_ends_at_its_limit_and_names_lock_and_owner() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("lock");
