@@ -11,6 +11,7 @@ use kapi_goal::record::reference::ResolveError;
 use kapi_goal::rules::denied::GoalDenial;
 use kapi_launch::error::{LaunchError, LaunchErrorKind};
 use kapi_settings::fault::SettingsFault;
+use kapi_sys::shortage::is_shortage;
 use kapi_wire::error::{ErrorView, FaultView, PlaceView};
 use kapi_workflow::record::drive::WorkflowDriveError;
 use kapi_workflow::record::error::WorkflowError;
@@ -30,6 +31,8 @@ pub(crate) struct Error {
     pub(crate) hint: Option<String>,
     /// What is wrong with files that a person wrote, each at its place.
     pub(crate) faults: Vec<SettingsFault>,
+    /// Whether the machine is only short of something for now, such as room on its disk.
+    pub(crate) is_shortage: bool,
 }
 
 impl Error {
@@ -40,6 +43,7 @@ impl Error {
             message: message.into(),
             hint: None,
             faults: Vec::new(),
+            is_shortage: false,
         }
     }
 
@@ -88,8 +92,15 @@ impl Error {
     }
 
     /// Builds an error of the world from an error and its causes.
-    pub(crate) fn failed(error: &dyn std::error::Error) -> Self {
-        Self::new(Exit::Failed, format!("failed to {}", chain(error)))
+    pub(crate) fn failed(error: &(dyn std::error::Error + 'static)) -> Self {
+        let failed = Self::new(Exit::Failed, format!("failed to {}", chain(error)));
+        failed.with_shortage_of(error)
+    }
+
+    /// Notes whether the error that it is built from is a shortage that passes.
+    pub(crate) fn with_shortage_of(mut self, error: &(dyn std::error::Error + 'static)) -> Self {
+        self.is_shortage = is_shortage(error);
+        self
     }
 
     /// Builds an error from what an adapter reports.
@@ -113,6 +124,7 @@ impl Error {
             message,
             hint: error.hint.clone(),
             faults: Vec::new(),
+            is_shortage: false,
         }
     }
 
@@ -133,6 +145,7 @@ impl Error {
             message,
             hint: error.hint(reference),
             faults: Vec::new(),
+            is_shortage: is_shortage(error),
         }
     }
 
@@ -196,6 +209,7 @@ impl Error {
             message: format!("{code}failed to {}{location}", chain(error)),
             hint: error.hint(),
             faults: Vec::new(),
+            is_shortage: is_shortage(error),
         }
     }
 
@@ -224,6 +238,7 @@ impl Error {
             message: format!("failed to {}", chain(error)),
             hint: error.hint(),
             faults: Vec::new(),
+            is_shortage: is_shortage(error),
         }
     }
 }

@@ -414,7 +414,7 @@ pub(crate) fn failed(error: &KernelError) -> Error {
         | KernelError::BadHistory { .. } => (Exit::Failed, format!("failed to {}", chain(error))),
         KernelError::Encode { .. } => (Exit::Internal, format!("failed to {}", chain(error))),
     };
-    let mut failed = Error::new(exit, text);
+    let mut failed = Error::new(exit, text).with_shortage_of(error);
     failed.hint = error.hint();
     failed
 }

@@ -12,5 +12,6 @@ pub mod lock;
 mod private_mode;
 pub mod process;
 pub mod real_disk;
+pub mod shortage;
 pub mod signal;
 pub mod sim_disk;

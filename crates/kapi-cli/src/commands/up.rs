@@ -16,11 +16,13 @@ mod watched_files;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use kapi_core::state_directory::STATE_DIRECTORY;
 use kapi_core::task_id::{KernelTaskId, LoopName};
 use kapi_core::text::counted;
 use kapi_machine::watch::Activity;
+use kapi_sys::cancel::Cancel;
 use kapi_sys::signal::Interrupts;
 use kapi_task::rules::task_state::KernelTaskState;
 use serde_json::json;
@@ -40,6 +42,13 @@ use crate::kernel::performing::Performing;
 use crate::kernel::{self, ProjectKernel};
 use crate::live_view;
 use crate::ui::Format;
+
+/// How long it is waited before what the machine was short of is tried again, and how often it is
+/// looked meanwhile whether a person wants to end.
+const SHORTAGE_PAUSE: Duration = Duration::from_secs(5);
+const SHORTAGE_LOOK: Duration = Duration::from_millis(200);
+/// How long a supervisor works before the shortage of before counts as over.
+const SHORTAGE_OVER: Duration = Duration::from_secs(60);
 
 /// Options of `kapi up`.
 #[derive(Debug, clap::Args)]
@@ -96,11 +105,40 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let kernel = ProjectKernel::new(context, &project, &config)?;
     begin(context, args, &kernel)?;
     let interrupts = interrupts()?;
+    let mut tally = SupervisorTally::default();
+    let alive = AliveSource::new(&kernel);
+    let mut shortage = Shortage::default();
+    let supervise = || loop {
+        let began = Instant::now();
+        let ended = supervise(context, args, &kernel, &interrupts, &mut tally);
+        match ended {
+            Err(error) if error.is_shortage && !args.once && !interrupts.is_raised() => {
+                shortage.say(context, &error, began.elapsed());
+                pause(&interrupts);
+            }
+            ended => return ended,
+        }
+    };
+    alive.with(|source| live_view::during(context, source, &interrupts, supervise))?;
+    report(context, &tally, interrupts.is_raised());
+    Ok(exit_of(&tally, interrupts.is_raised()))
+}
+
+/// Supervises until it is time to end, or something fails.
+fn supervise(
+    context: &Context,
+    args: &Args,
+    kernel: &ProjectKernel<'_>,
+    interrupts: &Interrupts,
+    tally: &mut SupervisorTally,
+) -> Result<(), Error> {
+    let (project, config) = (kernel.project, kernel.config);
     let shop = threads::Shop {
         context,
-        project: &project,
-        config: &config,
-        interrupts: &interrupts,
+        project,
+        config,
+        interrupts,
+        failed: &Cancel::new(),
     };
     let until = if args.once {
         StopCondition::NothingDue
@@ -118,7 +156,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let capacity = kernel.capacity();
     let floor = Floor {
         shop: &shop,
-        kernel: ProjectKernel::new(context, &project, &config)?,
+        kernel: ProjectKernel::new(context, project, config)?,
         perform: &|task, handle| performer.perform(task, handle),
         has_capacity: &|n_jobs| capacity.has_capacity(n_jobs),
         has_woken: &has_woken,
@@ -133,20 +171,44 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             usize::from,
         ),
     };
-    let alive = AliveSource::new(&kernel);
-    let supervise = || {
-        thread::scope(|scope| {
-            scope.spawn(|| sweep(context, &performer, &interrupts));
-            let threads = threads::ThreadGroup::new(scope, &shop, alarm.waker());
-            let tasks = Tasks::new(scope, floor)?;
-            let jobs_max = usize::from(args.jobs);
-            let limits = SupervisorLimits { until, jobs_max };
-            Supervisor::new(&shop, threads, tasks, alarm, limits).run()
-        })
-    };
-    let tally = alive.with(|source| live_view::during(context, source, &interrupts, supervise))?;
-    report(context, &tally, interrupts.is_raised());
-    Ok(exit_of(&tally, interrupts.is_raised()))
+    thread::scope(|scope| {
+        scope.spawn(|| sweep(context, &performer, interrupts));
+        let threads = threads::ThreadGroup::new(scope, &shop, alarm.waker());
+        let tasks = Tasks::new(scope, floor)?;
+        let jobs_max = usize::from(args.jobs);
+        let limits = SupervisorLimits { until, jobs_max };
+        Supervisor::new(&shop, threads, tasks, alarm, limits).run(tally)
+    })
+}
+
+/// What the machine was short of when that was last said.
+#[derive(Default)]
+struct Shortage {
+    said: Option<String>,
+}
+
+impl Shortage {
+    /// Says what the machine is short of, after the supervisor went on for so long: once for as long
+    /// as it lasts.
+    fn say(&mut self, context: &Context, error: &Error, worked: Duration) {
+        let text = error.to_string();
+        if self.said.as_ref() == Some(&text) && worked < SHORTAGE_OVER {
+            return;
+        }
+        let pause = SHORTAGE_PAUSE.as_secs();
+        context.ui.say(&format!(
+            "warning: {text}. Nothing is lost; trying again every {pause} seconds."
+        ));
+        self.said = Some(text);
+    }
+}
+
+/// Lets the time pass until what failed is tried again.
+fn pause(interrupts: &Interrupts) {
+    let began = Instant::now();
+    while began.elapsed() < SHORTAGE_PAUSE && !interrupts.is_raised() {
+        thread::sleep(SHORTAGE_LOOK);
+    }
 }
 
 /// Looks whether there is anything to do, and takes the queue.

@@ -123,6 +123,7 @@ mod tools;
 mod tricks;
 mod untouched;
 mod up;
+mod up_full_disk;
 mod up_kernel;
 mod up_webhook;
 mod verdicts;

@@ -57,6 +57,17 @@ pub(super) struct SupervisorTally {
     pub(super) tasks: TaskTally,
 }
 
+impl SupervisorTally {
+    /// Adds what a supervisor did that took over from the one before; what is left is as it says.
+    fn add(&mut self, later: Self) {
+        self.woken.extend(later.woken);
+        self.driven.extend(later.driven);
+        self.failed = later.failed;
+        self.parked = later.parked;
+        self.undriven = later.undriven;
+    }
+}
+
 /// What is remembered of a goal from look to look, in milliseconds of the monotonic clock.
 #[derive(Debug, Default)]
 struct GoalMemory {
@@ -121,8 +132,8 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
         }
     }
 
-    /// Supervises until it is time to end, and tells what was done.
-    pub(super) fn run(mut self) -> Result<SupervisorTally, Error> {
+    /// Supervises until it is time to end, and adds what was done to `tally`.
+    pub(super) fn run(mut self, tally: &mut SupervisorTally) -> Result<(), Error> {
         let shop = self.shop;
         let result = loop {
             let is_leaving = shop.interrupts.is_raised();
@@ -140,13 +151,14 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
         };
         if result.is_err() {
             // The threads are joined before the error is told, and they end on the same flag.
-            shop.interrupts.cancel().raise();
+            shop.failed.raise();
             self.threads.call_off(&|_, _| false);
             self.tasks.call_off();
         }
+        tally.add(self.tally);
         result?;
-        self.tally.tasks = self.tasks.end()?;
-        Ok(self.tally)
+        tally.tasks.add(self.tasks.end()?);
+        Ok(())
     }
 
     fn step(&mut self, is_leaving: bool) -> Result<(), Error> {

@@ -104,6 +104,14 @@ pub(super) struct TaskTally {
     pub(super) waiting: usize,
 }
 
+impl TaskTally {
+    /// Adds what became of tasks later.
+    pub(super) fn add(&mut self, later: Self) {
+        self.worked.extend(later.worked);
+        self.waiting = later.waiting;
+    }
+}
+
 impl<'scope, 'env> Tasks<'scope, 'env> {
     pub(super) fn new(
         scope: &'scope Scope<'scope, 'env>,

@@ -41,6 +41,8 @@ pub(super) struct Shop<'a> {
     pub(super) project: &'a Project<'a>,
     pub(super) config: &'a Config,
     pub(super) interrupts: &'a Interrupts,
+    /// Raised when the supervisor has failed: what is under way ends as when a person stops it.
+    pub(super) failed: &'a Cancel,
 }
 
 impl Shop<'_> {
@@ -54,7 +56,7 @@ impl Shop<'_> {
     ) -> Result<Goal, GoalDriveError> {
         let control = DriveControl {
             person: Actor::Engine,
-            interrupted: &|| self.interrupts.is_raised(),
+            interrupted: &|| self.interrupts.is_raised() || self.failed.is_raised(),
             monotonic_ms: &monotonic_ms,
             pace: Pace::STANDARD,
         };

@@ -1,0 +1,63 @@
+//! Whether something failed only because the machine is short of something for now.
+//!
+//! Whoever runs unattended waits then, and tries again; whoever has a person before it says so.
+
+use std::error::Error;
+use std::io;
+
+use rustix::io::Errno;
+
+/// What the system says when a disk, a quota, the memory, or the tables of files and processes are full.
+const SHORTAGES: [Errno; 6] = [
+    Errno::NOSPC,
+    Errno::DQUOT,
+    Errno::NOMEM,
+    Errno::MFILE,
+    Errno::NFILE,
+    Errno::AGAIN,
+];
+
+/// Tells whether an error, or one of its causes, is a shortage that passes.
+pub fn is_shortage(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let system = error.downcast_ref::<io::Error>();
+        let number = system.and_then(io::Error::raw_os_error);
+        if number.is_some_and(|number| SHORTAGES.contains(&Errno::from_raw_os_error(number))) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::path::PathBuf;
+
+    use rustix::io::Errno;
+
+    use super::is_shortage;
+    use crate::lock::LockError;
+
+    #[test]
+    fn the_cause_decides_however_deep_it_is() {
+        let failed = |errno: Errno| LockError::Failed {
+            path: PathBuf::from("lock"),
+            source: errno.into(),
+        };
+        for (errno, is_short) in [
+            (Errno::NOSPC, true),
+            (Errno::DQUOT, true),
+            (Errno::MFILE, true),
+            (Errno::ACCESS, false),
+            (Errno::NOENT, false),
+        ] {
+            assert_eq!(is_shortage(&failed(errno)), is_short, "{errno}");
+            let wrapped = io::Error::from(errno);
+            assert_eq!(is_shortage(&wrapped), is_short, "{errno}");
+        }
+        assert!(!is_shortage(&io::Error::other("No space left on device")));
+    }
+}
