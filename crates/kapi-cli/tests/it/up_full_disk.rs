@@ -39,7 +39,10 @@ fn a_supervisor_waits_for_room_on_the_disk_and_resumes() {
     }
     let said = up.await_notice(&|line| line.contains("No space left on device"));
     assert!(said.starts_with("warning: failed to "), "{said}");
-    assert!(said.contains("Nothing is lost; trying again every 5 seconds"), "{said}");
+    assert!(
+        said.contains("Nothing is lost; trying again every 5 seconds"),
+        "{said}"
+    );
     // Its room is free as soon as nobody has it open, too.
     drop(file);
     fs::remove_file(&filler).unwrap();

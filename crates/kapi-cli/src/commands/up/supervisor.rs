@@ -3,7 +3,7 @@
 //! One thread decides, and nothing it keeps outlives it: whether a goal is parked, active or driven
 //! is asked of the logs and locks each time, so several of these do each other no harm.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kapi_core::failure::{Failure, chain};
@@ -24,7 +24,8 @@ use kapi_workflow::record::supervise::{Need, Roster, RosterEntry, WakeOutcome, n
 
 use crate::commands::up::StopCondition;
 use crate::commands::up::board::{Board, BoardStatus};
-use crate::commands::up::tasks::{TaskTally, Tasks};
+use crate::commands::up::tally::SupervisorTally;
+use crate::commands::up::tasks::Tasks;
 use crate::commands::up::threads::{Shop, ThreadGroup, ThreadMessage};
 use crate::driving::attendance::alarm_failed;
 use crate::error::Error;
@@ -39,34 +40,6 @@ const GRACE_MS: u64 = 2_000;
 const AFTER_FAILURE_MS: u64 = 60_000;
 /// Commands that are tried at once.
 const LOOKING_MAX: usize = 2;
-
-/// What a supervisor did, and what it leaves.
-#[derive(Debug, Default)]
-pub(super) struct SupervisorTally {
-    /// Goals whose wait it ended.
-    pub(super) woken: BTreeSet<GoalId>,
-    /// Goals that it drove.
-    pub(super) driven: BTreeSet<GoalId>,
-    /// Goals that it could not read, look at or drive, when it was last tried.
-    pub(super) failed: BTreeSet<GoalId>,
-    /// Goals that are parked now.
-    pub(super) parked: BTreeSet<GoalId>,
-    /// Active goals that nobody drives now.
-    pub(super) undriven: BTreeSet<GoalId>,
-    /// What became of tasks.
-    pub(super) tasks: TaskTally,
-}
-
-impl SupervisorTally {
-    /// Adds what a supervisor did that took over from the one before; what is left is as it says.
-    fn add(&mut self, later: Self) {
-        self.woken.extend(later.woken);
-        self.driven.extend(later.driven);
-        self.failed = later.failed;
-        self.parked = later.parked;
-        self.undriven = later.undriven;
-    }
-}
 
 /// What is remembered of a goal from look to look, in milliseconds of the monotonic clock.
 #[derive(Debug, Default)]

@@ -24,6 +24,7 @@ use kapi_task::rules::task_state::KernelTaskState;
 use crate::commands::up::board::Board;
 use crate::commands::up::calls::InboundCalls;
 use crate::commands::up::missed_times::MissedTimes;
+use crate::commands::up::tally::TaskTally;
 use crate::commands::up::threads::Shop;
 use crate::commands::up::watched_files::FileNotices;
 use crate::delivering::others::{self, DeliverySite};
@@ -93,23 +94,6 @@ pub(super) struct Tasks<'scope, 'env> {
     is_leaving: bool,
     /// Whether it has looked at every loop since it began.
     has_led: bool,
-}
-
-/// What became of tasks here.
-#[derive(Debug, Clone, Default)]
-pub(super) struct TaskTally {
-    /// Tasks that were worked on here, with where they stand.
-    pub(super) worked: BTreeMap<KernelTaskId, KernelTaskState>,
-    /// Tasks that wait.
-    pub(super) waiting: usize,
-}
-
-impl TaskTally {
-    /// Adds what became of tasks later.
-    pub(super) fn add(&mut self, later: Self) {
-        self.worked.extend(later.worked);
-        self.waiting = later.waiting;
-    }
 }
 
 impl<'scope, 'env> Tasks<'scope, 'env> {
