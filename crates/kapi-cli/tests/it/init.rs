@@ -100,6 +100,22 @@ fn a_command_whose_program_is_missing_says_what_installs_it() {
 }
 
 #[test]
+fn a_command_that_runs_no_test_is_told_and_not_proposed() {
+    let env = machine();
+    let makefile = "test:\n\t@echo '# pass 0'\n\t@echo '# fail 0'\n";
+    env.write("Makefile", makefile);
+    env.commit_all("checks");
+    let init = env.kapi(&["init", "--yes", "--judge", "none"]);
+    assert_eq!(init.code, 0, "{init:?}");
+    let line = "EMPTY  make test  (it ran no test)\n         hint: it proves nothing until";
+    assert!(init.stderr.contains(line), "{init:?}");
+    assert!(!init.stderr.contains("is a good proof"), "{init:?}");
+    let project = env.repository().join(".ilchul/config.toml");
+    let project = fs::read_to_string(project).unwrap_or_default();
+    assert!(!project.contains("make test"), "{project}");
+}
+
+#[test]
 fn what_no_proposed_command_covers_is_told() {
     let env = machine();
     env.write("web/package-lock.json", "{}");

@@ -45,4 +45,11 @@ impl VerifyRun {
     pub fn passed(&self) -> bool {
         self.exit_code == Some(0) && !self.timed_out
     }
+
+    /// Tells whether its runner says that it ran no test.
+    #[must_use]
+    pub fn ran_no_test(&self) -> bool {
+        self.tally
+            .is_some_and(|tally| tally.run() == 0 && !tally.only_red)
+    }
 }

@@ -31,6 +31,8 @@ use crate::{amount, driving};
 
 /// Milliseconds that one command may take here.
 const TIMEOUT_MS: u64 = 5 * 60 * 1_000;
+/// What mends a command that runs no test.
+const NO_TEST: &str = "it proves nothing until there is a test that it runs.";
 /// How many commands are tried.
 const COMMANDS_MAX: usize = 8;
 /// The checks that are proposed where the project has them.
@@ -45,16 +47,24 @@ const PROPOSED: &[CheckVerb] = &[
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct TriedCommand {
     pub(super) command: String,
+    /// Whether it passed, and so can prove something.
     pub(super) passed: bool,
     /// How it ended.
     pub(super) detail: String,
     /// What mends it, where it cannot do its work here.
     pub(super) hint: Option<String>,
+    /// It ended well without a test.
+    #[serde(skip)]
+    ran_no_test: bool,
 }
 
 impl TriedCommand {
     pub(super) fn words(&self) -> String {
-        let mark = if self.passed { "ok    " } else { "FAILED" };
+        let mark = match (self.passed, self.ran_no_test) {
+            (true, _) => "ok    ",
+            (false, true) => "EMPTY ",
+            (false, false) => "FAILED",
+        };
         format!("{mark} {}  ({})", self.command, self.detail)
     }
 }
@@ -106,16 +116,24 @@ pub(super) fn tried(
             .lines()
             .rev()
             .find(|line| !line.trim().is_empty());
+        let ran_no_test = run.passed() && run.ran_no_test();
+        let obstacle = || obstacle_of(run).map(|it| format!("{}: {}", it.reason, it.remedy));
         TriedCommand {
             command: run.command.clone(),
-            passed: run.passed(),
+            passed: run.passed() && !ran_no_test,
             detail: match (run.passed(), last) {
+                (true, _) if ran_no_test => "it ran no test".to_owned(),
                 (true, _) | (false, None) => took,
                 (false, Some(line)) => {
                     format!("{}: {}", verify_report::run_end(run), line.trim())
                 }
             },
-            hint: obstacle_of(run).map(|found| format!("{}: {}", found.reason, found.remedy)),
+            hint: if ran_no_test {
+                Some(NO_TEST.to_owned())
+            } else {
+                obstacle()
+            },
+            ran_no_test,
         }
     });
     Ok(tried.collect())
