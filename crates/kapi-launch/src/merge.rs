@@ -295,16 +295,21 @@ pub fn merge(
         held,
     };
     let reported = |preview: &Preview, applied| merged(preview, applied, &walk, &aside);
+    let foreseen = || -> Result<MergeResult, LaunchError> {
+        let preview = apply::preview(&apply_plan).map_err(refused)?;
+        Ok(reported(&preview, false))
+    };
     let mass_deletion = match has_deletions(&walk) {
         true => {
-            let preview = apply::preview(&apply_plan).map_err(refused)?;
-            let counted = deletions::count(&record.project, &reported(&preview, false).paths);
+            let counted = deletions::count(&record.project, &foreseen()?.paths);
             Some(counted).filter(Deletions::is_mass)
         }
         false => None,
     };
     let is_asked = plan.mass_deletion == RiskyChanges::Hold && mass_deletion.is_some();
-    let must_wait = is_asked || (plan.conflicts == Conflicts::Refuse && aside.n_held() > 0);
+    let is_misspelt = !plan.select.is_empty() && !foreseen()?.unmatched.is_empty();
+    let must_wait =
+        is_asked || is_misspelt || (plan.conflicts == Conflicts::Refuse && aside.n_held() > 0);
     let (preview, applied) = match (plan.rehearsal, must_wait) {
         (Rehearsal::Only, _) | (Rehearsal::No, true) => {
             (apply::preview(&apply_plan).map_err(refused)?, false)

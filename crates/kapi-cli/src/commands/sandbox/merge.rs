@@ -90,7 +90,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let merge = |plan: &MergePlan| {
         merge::merge(&grants, &location, plan).map_err(|error| Error::launch(&error))
     };
+    let id = location.id().as_str();
     let mut merged = merge(&plan)?;
+    if !args.dry_run && !merged.unmatched.is_empty() {
+        return Err(unmatched(id, &merged.unmatched));
+    }
     if let (false, Some(deletes)) = (args.dry_run || args.take_deletions, &merged.mass_deletion) {
         plan.mass_deletion = RiskyChanges::Open;
         merged = match confirm_deletions(context, deletes)? {
@@ -98,7 +102,6 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             false => return Err(Error::new(Exit::Denied, "nothing was merged")),
         };
     }
-    let id = location.id().as_str();
     if is_json(context) {
         context.ui.json(&MergeView {
             id,
@@ -113,6 +116,18 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     } else {
         Exit::Denied
     })
+}
+
+/// Returns the error that patterns match nothing of what a sandbox changed.
+fn unmatched(id: &str, patterns: &[String]) -> Error {
+    let quoted: Vec<String> = patterns.iter().map(|one| format!("{one:?}")).collect();
+    let patterns = quoted.join(", ");
+    Error::usage(format!(
+        "nothing in sandbox {id} matches {patterns}; nothing was merged"
+    ))
+    .with_hint(format!(
+        "`kapi diff launch/{id} --stat` lists what changed."
+    ))
 }
 
 /// Asks whether much of the project is to be deleted.
