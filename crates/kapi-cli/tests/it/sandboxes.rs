@@ -45,6 +45,14 @@ fn a_merge_takes_over_what_was_selected_and_then_the_rest() {
     launch_on(&env, "1", &plain, agent, &[]);
     let diff = env.json(&["diff", "launch/1"]);
     assert!(diff["patch"].as_str().unwrap().contains("+new"), "{diff:#}");
+    // What is on one side only is named on both, as git does in a repository.
+    for name in ["n.txt", "sub/b.txt"] {
+        let header = format!("diff --git a/{name} b/{name}\n");
+        assert!(
+            diff["patch"].as_str().unwrap().contains(&header),
+            "{diff:#}"
+        );
+    }
     assert_eq!(diff["changed"].as_array().unwrap().len(), 4, "{diff:#}");
     assert!(
         diff["left_out"][0].as_str().unwrap().starts_with("pipe: "),
@@ -60,6 +68,15 @@ fn a_merge_takes_over_what_was_selected_and_then_the_rest() {
         plain.join("sub/b.txt").exists(),
         "a dry run changes nothing"
     );
+    // A name that was mistyped is not passed over, whatever else is asked for.
+    env.kapi(&["sandbox", "merge", "1", "n.txt", "nope", "!none"])
+        .assert_error(
+            2,
+            &[
+                "nothing in sandbox 1 matches \"nope\", \"!none\"; nothing was merged",
+                "kapi diff launch/1 --stat",
+            ],
+        );
     let some = env.json(&["sandbox", "merge", "1", "n.txt"]);
     assert_eq!(
         (&some["applied"], &some["not_selected"]),

@@ -104,7 +104,46 @@ fn compare(git: &Git, dir: &Path, bytes_max: usize) -> Result<DiffPatch, GitErro
         let last = bytes.iter().rposition(|&b| b == b'\n');
         bytes.truncate(last.map_or(0, |at| at + 1));
     }
-    Ok(DiffPatch { bytes, is_cut })
+    Ok(DiffPatch {
+        bytes: name_both_sides(&bytes),
+        is_cut,
+    })
+}
+
+/// Names what was added or deleted on both sides, as in the patches of a repository: git names the
+/// side that is there twice.
+fn name_both_sides(patch: &[u8]) -> Vec<u8> {
+    const HEADER: &[u8] = b"diff --git ";
+    let mut named = Vec::with_capacity(patch.len());
+    for line in patch.split_inclusive(|&byte| byte == b'\n') {
+        let Some(sides) = line.strip_prefix(HEADER) else {
+            named.extend_from_slice(line);
+            continue;
+        };
+        let sides = sides.strip_suffix(b"\n").unwrap_or(sides);
+        let (old, new) = sides.split_at(sides.len() / 2);
+        let new = new.strip_prefix(b" ").unwrap_or(new);
+        if old != new {
+            named.extend_from_slice(line);
+            continue;
+        }
+        named.extend_from_slice(HEADER);
+        named.extend(on_side(old, b'a'));
+        named.push(b' ');
+        named.extend(on_side(new, b'b'));
+        named.push(b'\n');
+    }
+    named
+}
+
+/// Returns a name in a header with the letter of another side; it may be quoted.
+fn on_side(name: &[u8], side: u8) -> Vec<u8> {
+    let mut name = name.to_vec();
+    let at = usize::from(name.first() == Some(&b'"'));
+    if let Some(letter) = name.get_mut(at) {
+        *letter = side;
+    }
+    name
 }
 
 struct Copies<'a> {
