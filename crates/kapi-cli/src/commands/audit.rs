@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use kapi_core::failure::chain;
 use kapi_core::id::GoalId;
+use kapi_core::task_id::KernelTaskId;
 use kapi_core::text::counted;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_goal::record::audit::audit_goal;
@@ -28,12 +29,14 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::kernel::{self, ProjectKernel};
+use crate::subject::{Meaning, Silence, SubjectArgs};
 use crate::ui::Format;
 
 /// Options of `kapi audit`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Goal, workflow or launch to audit [default: everything]
+    /// Goal, workflow, task or launch to audit [default: everything]
+    #[arg(value_name = "REF")]
     reference: Option<String>,
     /// Task store: 'files', or NATS servers as 'nats://host:port,…'
     #[arg(long, value_name = "STORE")]
@@ -76,6 +79,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         goals,
         workflows,
         launches,
+        kernel,
     } = asked(&context, &project, args.reference.as_deref())?;
     let mut rows = Vec::new();
     for id in goals {
@@ -93,10 +97,6 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         of_workflows.push(row(key.to_string(), &audit));
     }
     let launches = launches::rows(&launches)?;
-    let kernel = match &args.reference {
-        Some(_) => None,
-        None => kernel_audit(&context, &project)?,
-    };
     let kernel = kernel.map(|audit| row(KERNEL.to_owned(), &audit));
     let spend = evidence::spend_row(&context, &project, &mut rows)?;
     let (preferences, pruned) = match &args.reference {
@@ -132,10 +132,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 }
 
 /// What is audited.
+#[derive(Default)]
 struct AuditSubject {
     goals: Vec<GoalId>,
     workflows: Vec<WorkflowKey>,
     launches: Vec<SandboxPaths>,
+    /// The log of tasks and loops, where there is one.
+    kernel: Option<StreamAudit>,
 }
 
 /// Returns what a reference means, or everything.
@@ -147,44 +150,40 @@ fn asked(
     let Some(reference) = reference else {
         let listed = Workflows::of(project).workflows();
         let listed = listed.map_err(|error| Error::engine(&error, ""))?;
+        let goals = project.goal_ids();
         return Ok(AuditSubject {
-            goals: project
-                .goal_ids()
-                .map_err(|error| Error::engine(&error, ""))?,
+            goals: goals.map_err(|error| Error::engine(&error, ""))?,
             workflows: listed.into_iter().map(|listed| listed.key).collect(),
             launches: launches::all(context)?,
+            kernel: kernel_audit(context, project, None)?,
         });
     };
-    if let Some(location) = launches::named(context, reference)? {
-        return Ok(AuditSubject {
-            goals: Vec::new(),
-            workflows: Vec::new(),
-            launches: vec![location],
-        });
+    let mut asked = AuditSubject::default();
+    match SubjectArgs::of(reference).find(context, Silence::Latest)? {
+        Meaning::Goal(id) => asked.goals.push(id),
+        Meaning::Workflow(key) => asked.workflows.push(key),
+        Meaning::Task(id) => asked.kernel = kernel_audit(context, project, Some(id))?,
+        Meaning::Launch(location) => {
+            context.require_human("audit launches")?;
+            asked.launches.push(location);
+        }
     }
-    let found = Workflows::of(project).find_workflow(reference);
-    match found.map_err(|error| Error::workflow(&error))? {
-        Some(key) => Ok(AuditSubject {
-            goals: Vec::new(),
-            workflows: vec![key],
-            launches: Vec::new(),
-        }),
-        None => Ok(AuditSubject {
-            goals: vec![
-                project
-                    .resolve(reference)
-                    .map_err(|error| Error::resolve(&error))?,
-            ],
-            workflows: Vec::new(),
-            launches: Vec::new(),
-        }),
-    }
+    Ok(asked)
 }
 
-/// Audits the kernel where it is kept.
-fn kernel_audit(context: &Context, project: &Project<'_>) -> Result<Option<StreamAudit>, Error> {
+/// Audits the log of tasks and loops where it is kept; `task` is one that it has to have.
+fn kernel_audit(
+    context: &Context,
+    project: &Project<'_>,
+    task: Option<KernelTaskId>,
+) -> Result<Option<StreamAudit>, Error> {
     let config = context.config(Some(project.layout.root()))?;
     let kernel = ProjectKernel::new(context, project, &config)?;
+    if let Some(id) = task {
+        let found = kernel.queue()?.find(id);
+        let found = found.map_err(|error| kernel::failed(&error))?;
+        found.ok_or_else(|| kernel::no_task(id))?;
+    }
     let runs_of = evidence::runs_of(context, project, &kernel.store)?;
     audit_kernel(project, &kernel.store, &runs_of).map_err(|error| kernel::failed(&error))
 }

@@ -138,7 +138,7 @@ fn what_is_not_here_is_said_with_what_there_is() {
         ("launch/a b", 2, &["is not an id"]),
     ];
     for_each(&cases, |(reference, code, words)| {
-        for verb in ["show", "log", "diff", "wait", "budget"] {
+        for verb in ["show", "log", "diff", "wait", "budget", "audit"] {
             env.kapi(&[verb, reference]).assert_error(*code, words);
         }
         env.kapi(&["cancel", reference, "--yes"])

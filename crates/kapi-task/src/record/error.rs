@@ -94,6 +94,9 @@ impl KernelError {
                 file.display()
             )),
             Self::Place(SlotError::Full { .. }) => Some("wait for some of them to end.".to_owned()),
+            Self::Denied(KernelDenial::NoTask { .. }) => {
+                Some("`kapi task list` lists the tasks.".to_owned())
+            }
             Self::Denied(KernelDenial::OnlyHuman { .. }) => {
                 Some("ask the user to run the command in their own terminal.".to_owned())
             }

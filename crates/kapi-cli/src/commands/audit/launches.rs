@@ -2,14 +2,13 @@
 //!
 //! Only a person's: an agent sees no sandbox from outside.
 
-use kapi_goal::record::reference::SubjectKind;
 use kapi_launch::log;
 use kapi_launch::paths::SandboxPaths;
 
 use super::AuditRow;
 use crate::context::Context;
 use crate::error::Error;
-use crate::subject::launches::{find, here, is_of_task};
+use crate::subject::launches::{here, is_of_task};
 
 /// Returns the launches of the project at hand.
 pub(super) fn all(context: &Context) -> Result<Vec<SandboxPaths>, Error> {
@@ -20,15 +19,6 @@ pub(super) fn all(context: &Context) -> Result<Vec<SandboxPaths>, Error> {
     // What an attempt at a task did stands in the log of tasks.
     found.retain(|location| !is_of_task(location.id().as_str()));
     Ok(found)
-}
-
-/// Returns the launch that a reference names as one.
-pub(super) fn named(context: &Context, reference: &str) -> Result<Option<SandboxPaths>, Error> {
-    let Some((SubjectKind::Launch, id)) = SubjectKind::of(reference) else {
-        return Ok(None);
-    };
-    context.require_human("audit launches")?;
-    find(context, id, None).map(Some)
 }
 
 /// Audits launches. One that an earlier Kapi launched has no log.
