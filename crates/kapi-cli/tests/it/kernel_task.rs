@@ -306,6 +306,16 @@ fn tasks_are_listed_by_where_they_stand_the_ended_ones_newest_first() {
 }
 
 #[test]
+fn the_log_of_an_agent_that_said_nothing_says_so() {
+    let env = Environment::new();
+    result(&env, "command:true", &[], 0);
+    let log = env.kapi(&["log", "task_1"]);
+    assert_eq!((log.code, log.stdout.as_str()), (0, ""), "{log:?}");
+    let told = "The agent of task_1 has said nothing; see `kapi show task_1`.\n";
+    assert_eq!(log.stderr, told);
+}
+
+#[test]
 fn a_followed_log_shows_what_is_written_and_ends_with_the_task() {
     let env = Environment::new();
     let slow = "command:echo first; while [ ! -e stop ] && [ $((n=n+1)) -lt 10 ]; do sleep 0.05; done; echo last";

@@ -109,6 +109,10 @@ fn follow(
                     Some(_) => "no agent has run for it on this machine",
                 };
                 context.ui.say(&format!("{id} has no transcript: {why}."));
+            } else if printed.values().all(TranscriptPosition::is_empty) {
+                context.ui.say(&format!(
+                    "The agent of {id} has said nothing; see `kapi show {id}`."
+                ));
             }
             return Ok(Exit::Success);
         }

@@ -28,6 +28,11 @@ pub(super) struct TranscriptPosition {
 }
 
 impl TranscriptPosition {
+    /// Tells whether nothing has been written yet.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.offset == 0
+    }
+
     /// Prints what was added; `whose` says in JSON whose it is.
     pub(super) fn print(
         &mut self,
