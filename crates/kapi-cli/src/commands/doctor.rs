@@ -57,7 +57,7 @@ struct DoctorCheck {
     ok: bool,
     /// Whether `kapi run` cannot work without it.
     required: bool,
-    /// Whether it is here at all: what is not is missing, and nothing else is wrong with it.
+    /// Whether it is here and set up at all: what is not is missing, and nothing else is wrong with it.
     installed: bool,
     detail: String,
     hint: Option<String>,
@@ -139,6 +139,7 @@ fn sandbox(context: &Context, has_image: bool) -> Vec<DoctorCheck> {
     let podman = checks.iter_mut().find(|check| check.name == PODMAN);
     if let Some(check) = podman.filter(|check| check.ok && !has_image) {
         check.ok = false;
+        check.installed = false;
         check.detail = format!("{NO_IMAGE}; with one: {}", check.detail);
         check.hint = Some(image_hint());
     }

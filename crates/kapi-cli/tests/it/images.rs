@@ -167,8 +167,8 @@ fn the_doctor_misses_an_image() {
     };
     let check = podman(&env);
     assert_eq!(
-        (&check["ok"], &check["required"]),
-        (&json!(false), &json!(false))
+        (&check["ok"], &check["required"], &check["installed"]),
+        (&json!(false), &json!(false), &json!(false))
     );
     let detail = check["detail"].as_str().unwrap();
     assert!(detail.starts_with("no image is configured"), "{detail}");
