@@ -106,7 +106,7 @@ impl WebhookServer<'_> {
             Ok(Some(reply)) => written(&reply),
             Ok(None) => return,
             Err(error) => match error.status() {
-                Some((status, _)) => written(&WebhookReply::error(status, &error.to_string())),
+                Some(status) => written(&WebhookReply::error(status, &error.to_string())),
                 // Nobody listens any more.
                 None => return,
             },
@@ -201,21 +201,7 @@ fn delivery(head: &RequestHead) -> Result<Option<String>, &'static str> {
 }
 
 fn written(reply: &WebhookReply) -> Vec<u8> {
-    let reason = match reply.status {
-        202 => "Accepted",
-        400 => "Bad Request",
-        401 => "Unauthorized",
-        403 => "Forbidden",
-        404 => "Not Found",
-        405 => "Method Not Allowed",
-        409 => "Conflict",
-        408 => "Request Timeout",
-        413 => "Content Too Large",
-        429 => "Too Many Requests",
-        431 => "Request Header Fields Too Large",
-        _ => "Service Unavailable",
-    };
     let mut body = reply.body.to_string();
     body.push('\n');
-    closing_answer((reply.status, reason), "application/json", body.as_bytes())
+    closing_answer(reply.status, "application/json", body.as_bytes())
 }

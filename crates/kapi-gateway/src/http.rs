@@ -73,14 +73,12 @@ pub enum HttpMessageError {
 impl HttpMessageError {
     /// Returns the status that tells a client of its mistake; none where nobody listens any more.
     #[must_use]
-    pub fn status(&self) -> Option<(u16, &'static str)> {
+    pub const fn status(&self) -> Option<u16> {
         match self {
-            Self::Slow { .. } => Some((408, "Request Timeout")),
-            Self::HeadTooLong { .. } | Self::TooManyHeaders { .. } => {
-                Some((431, "Request Header Fields Too Large"))
-            }
-            Self::BodyTooLong { .. } => Some((413, "Content Too Large")),
-            Self::Malformed { .. } => Some((400, "Bad Request")),
+            Self::Slow { .. } => Some(408),
+            Self::HeadTooLong { .. } | Self::TooManyHeaders { .. } => Some(431),
+            Self::BodyTooLong { .. } => Some(413),
+            Self::Malformed { .. } => Some(400),
             Self::Closed { .. } | Self::Read(_) | Self::Write(_) => None,
         }
     }

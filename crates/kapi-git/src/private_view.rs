@@ -18,7 +18,7 @@ use crate::owned_dir::{self, DirError, failed};
 use crate::reachable::{ReachableError, ReachableStore};
 use crate::ref_name::shown_name;
 use crate::repository::Repository;
-use crate::repository::index_file::{IndexEntry, IndexFile};
+use crate::repository::index_file::{FileTime, IndexEntry, IndexFile};
 use crate::scratch::{config_text, copy_info, quoted};
 
 /// What an agent sees of a file's owner, number and device is not what the host sees, so git inside
@@ -235,7 +235,10 @@ impl Repository {
         }
         owned_dir::write(to, &index.bytes)?;
         // Git takes the file's time as "checked at"; a later one would hide later changes.
-        let (seconds, nanoseconds) = index.written;
+        let FileTime {
+            seconds,
+            nanoseconds,
+        } = index.written;
         let parts = u64::try_from(seconds)
             .ok()
             .zip(u32::try_from(nanoseconds).ok());

@@ -280,11 +280,7 @@ pub fn merge(
         offers: &offered,
         select: &plan.select,
         links_out: &plan.links_out,
-        on_conflict: match plan.conflicts {
-            Conflicts::Refuse => OnConflict::Refuse,
-            Conflicts::Skip => OnConflict::Skip,
-            Conflicts::Mark => OnConflict::Mark,
-        },
+        on_conflict: on_conflict(plan.conflicts),
     };
     let aside = ApplyPlan {
         offers: &held_back,
@@ -344,6 +340,14 @@ fn refuse_branch(record: &SandboxRecord) -> Result<(), LaunchError> {
         ),
         format!("merge it with `git merge {}`.", branch.holder()),
     ))
+}
+
+const fn on_conflict(conflicts: Conflicts) -> OnConflict {
+    match conflicts {
+        Conflicts::Refuse => OnConflict::Refuse,
+        Conflicts::Skip => OnConflict::Skip,
+        Conflicts::Mark => OnConflict::Mark,
+    }
 }
 
 fn has_deletions(walk: &LayerWalk) -> bool {

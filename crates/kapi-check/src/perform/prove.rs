@@ -133,7 +133,7 @@ pub fn run_on(
         .resolve_commit(&request.target)
         .map_err(|error| failure::plain(&error))?;
     with_prover(grants, request, &repo, watch, |prover| {
-        let at = (commit.clone(), commit.clone());
+        let at = CommitRange::at(&commit);
         let work = WorkToProve::of(&prover.repo.repository, BRANCH, at, &request.protect)?;
         prover.baseline(&work, &claim(request))
     })
@@ -207,7 +207,7 @@ fn checked(
 ) -> Result<Option<ChangeProof>, Failure> {
     let mut claim = claim(request);
     let repository = &prover.repo.repository;
-    let at_base = (range.base.clone(), range.base.clone());
+    let at_base = CommitRange::at(&range.base);
     let base = WorkToProve::of(repository, BRANCH, at_base, &request.protect)?;
     let Some(baseline) = prover.baseline(&base, &claim)? else {
         return Ok(None);
@@ -227,8 +227,7 @@ fn checked(
     };
     if baseline::obstacle(&proof.baseline).is_none() {
         claim.base_is_green = baseline::is_green(&proof.baseline);
-        let commits = (range.base.clone(), range.commit.clone());
-        let work = WorkToProve::of(repository, BRANCH, commits, &request.protect)?;
+        let work = WorkToProve::of(repository, BRANCH, range.clone(), &request.protect)?;
         let Some(report) = prover.prove(&work, &claim)? else {
             return Ok(None);
         };

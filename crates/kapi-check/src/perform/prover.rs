@@ -11,6 +11,7 @@ use kapi_core::hidden_checks::HiddenCheckSet;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_git::id::{CommitId, TreeId};
 use kapi_git::repository::Repository;
+use kapi_git::repository::range::CommitRange;
 use kapi_machine::watch::Activity;
 use kapi_run::failure;
 use kapi_run::host_grants::HostGrants;
@@ -121,36 +122,36 @@ pub struct WorkToProve<'a> {
 }
 
 impl<'a> WorkToProve<'a> {
-    /// Looks over what lies between two commits, `base` and the work itself.
+    /// Looks over what lies between a base and the work, its commit.
     pub fn of(
         repository: &Repository,
         branch: &'a str,
-        commits: (CommitId, CommitId),
+        range: CommitRange,
         protect: &'a [String],
     ) -> Result<Self, Failure> {
-        let change = ProvedChange::between(repository, &commits.0, &commits.1)?;
-        Ok(Self::with(change, branch, commits, protect))
+        let change = ProvedChange::between(repository, &range.base, &range.commit)?;
+        Ok(Self::with(change, branch, range, protect))
     }
 
-    /// Takes a commit on which scripts of the person are run: what lies between it and `base` is judged by
-    /// what they measure, and is not looked over.
+    /// Takes a commit on which scripts of the person are run: what lies between it and its base is judged
+    /// by what they measure, and is not looked over.
     pub(crate) fn to_measure(
         repository: &Repository,
         branch: &'a str,
-        commits: (CommitId, CommitId),
+        range: CommitRange,
         protect: &'a [String],
     ) -> Result<Self, Failure> {
-        let change = ProvedChange::between(repository, &commits.1, &commits.1)?;
-        Ok(Self::with(change, branch, commits, protect))
+        let change = ProvedChange::between(repository, &range.commit, &range.commit)?;
+        Ok(Self::with(change, branch, range, protect))
     }
 
     fn with(
         change: ProvedChange,
         branch: &'a str,
-        commits: (CommitId, CommitId),
+        range: CommitRange,
         protect: &'a [String],
     ) -> Self {
-        let (base, commit) = commits;
+        let CommitRange { base, commit } = range;
         Self {
             branch,
             base,

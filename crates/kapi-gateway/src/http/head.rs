@@ -258,17 +258,38 @@ impl ResponseHead {
     }
 }
 
+/// Returns the words for a status of an answer of our own; it is given with the code and nobody reads it.
+const fn reason(status: u16) -> &'static str {
+    match status {
+        202 => "Accepted",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        409 => "Conflict",
+        413 => "Content Too Large",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        _ => "",
+    }
+}
+
 /// Returns a whole answer of our own that closes the connection after it.
 #[must_use]
-pub fn closing_answer(status: (u16, &str), content_type: &str, body: &[u8]) -> Vec<u8> {
+pub fn closing_answer(status: u16, content_type: &str, body: &[u8]) -> Vec<u8> {
     let mut headers = Headers::default();
     headers.add("Content-Type", content_type.as_bytes());
     headers.add("Content-Length", body.len().to_string().as_bytes());
     headers.add("Connection", b"close");
     let head = ResponseHead {
         version: HttpVersion::Http11,
-        status: status.0,
-        reason: status.1.to_owned(),
+        status,
+        reason: reason(status).to_owned(),
         headers,
     };
     let mut bytes = head.to_bytes();

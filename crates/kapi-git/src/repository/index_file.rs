@@ -41,13 +41,27 @@ const SHA1_BYTES: usize = 20;
 #[derive(Debug)]
 pub(crate) struct IndexFile {
     pub(crate) bytes: Vec<u8>,
-    /// When it was written: seconds and nanoseconds.
-    pub(crate) written: (i64, i64),
+    /// When it was written.
+    pub(crate) written: FileTime,
     n_hash: usize,
     /// Where each entry begins.
     entries: Vec<usize>,
     /// The extensions by name, with where their content is.
     extensions: Vec<([u8; 4], usize, usize)>,
+}
+
+/// A time of a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FileTime {
+    pub(crate) seconds: i64,
+    pub(crate) nanoseconds: i64,
+}
+
+/// A time of a file as an index notes it: cut to 32 bits, and zero nanoseconds where they are unknown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NotedTime {
+    pub(crate) seconds: u32,
+    pub(crate) nanoseconds: u32,
 }
 
 /// One entry.
@@ -69,7 +83,10 @@ impl IndexFile {
         file.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
         let mut index = Self {
             bytes,
-            written: (found.mtime(), found.mtime_nsec()),
+            written: FileTime {
+                seconds: found.mtime(),
+                nanoseconds: found.mtime_nsec(),
+            },
             n_hash: format.n_digits() / 2,
             entries: Vec::new(),
             extensions: Vec::new(),
@@ -185,14 +202,14 @@ impl<'a> IndexEntry<'a> {
         hex(id.unwrap_or_default())
     }
 
-    /// Returns when the file's inode was last changed: seconds and nanoseconds.
-    pub(crate) fn changed(&self) -> (u32, u32) {
-        (self.word(0), self.word(4))
+    /// Returns when the file's inode was last changed.
+    pub(crate) fn changed(&self) -> NotedTime {
+        self.time(0)
     }
 
-    /// Returns when the file was last written: seconds and nanoseconds.
-    pub(crate) fn modified(&self) -> (u32, u32) {
-        (self.word(8), self.word(12))
+    /// Returns when the file was last written.
+    pub(crate) fn modified(&self) -> NotedTime {
+        self.time(8)
     }
 
     /// Returns the number of the file's inode, cut to 32 bits.
@@ -253,6 +270,13 @@ impl<'a> IndexEntry<'a> {
             return 0;
         }
         half(self.bytes, OBJECT_AT + self.n_hash + 2)
+    }
+
+    fn time(&self, at: usize) -> NotedTime {
+        NotedTime {
+            seconds: self.word(at),
+            nanoseconds: self.word(at + 4),
+        }
     }
 
     fn word(&self, at: usize) -> u32 {

@@ -19,6 +19,17 @@ pub struct CommitRange {
     pub commit: CommitId,
 }
 
+impl CommitRange {
+    /// Returns the range that begins and ends at one commit: no change.
+    #[must_use]
+    pub fn at(commit: &CommitId) -> Self {
+        Self {
+            base: commit.clone(),
+            commit: commit.clone(),
+        }
+    }
+}
+
 /// A change that cannot be told.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitRangeError {

@@ -14,7 +14,7 @@ use std::thread;
 
 use rustix::fs::{AtFlags, FileType, RawDir, Stat, statat};
 
-use super::index_file::{IndexEntry, IndexFile};
+use super::index_file::{FileTime, IndexEntry, IndexFile, NotedTime};
 use super::{ObjectFormat, path_of};
 use crate::check_ignore::check_ignore;
 use crate::command::{GitCall, GitError};
@@ -161,7 +161,7 @@ impl<'a> Dir<'a> {
 /// Looking through a checkout, by any number of threads.
 struct Look<'a> {
     root: DirectoryRoot,
-    written: (i64, i64),
+    written: FileTime,
     /// The id of a file without content.
     no_content: String,
     dirs: Vec<Dir<'a>>,
@@ -284,15 +284,16 @@ fn is_noted(entry: &IndexEntry<'_>, there: &Stat) -> bool {
 }
 
 /// Tells whether a noted time is this one; one that was noted without a fraction has zero there.
-fn is_time(noted: (u32, u32), seconds: i64, nanoseconds: Option<i64>) -> bool {
-    let is_fraction = noted.1 == 0 || nanoseconds == Some(i64::from(noted.1));
-    i64::from(noted.0) == seconds && is_fraction
+fn is_time(noted: NotedTime, seconds: i64, nanoseconds: Option<i64>) -> bool {
+    let is_fraction = noted.nanoseconds == 0 || nanoseconds == Some(noted.nanoseconds.into());
+    i64::from(noted.seconds) == seconds && is_fraction
 }
 
 /// Tells whether a noted time is surely earlier than another.
-fn is_before(noted: (u32, u32), other: (i64, i64)) -> bool {
-    let seconds = i64::from(noted.0);
-    seconds < other.0 || (seconds == other.0 && noted.1 != 0 && i64::from(noted.1) < other.1)
+fn is_before(noted: NotedTime, other: FileTime) -> bool {
+    let (seconds, nanoseconds) = (i64::from(noted.seconds), i64::from(noted.nanoseconds));
+    let is_in_same_second = seconds == other.seconds && nanoseconds != 0;
+    seconds < other.seconds || (is_in_same_second && nanoseconds < other.nanoseconds)
 }
 
 /// Calls `take` for everything in a directory until it, or the system, gives up.

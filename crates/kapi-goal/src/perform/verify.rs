@@ -10,6 +10,7 @@ use kapi_check::perform::prover::{
 use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
+use kapi_git::repository::range::CommitRange;
 use kapi_machine::watch::EffectWatch;
 use kapi_run::repository_session;
 use kapi_run::repository_session::RepositorySession;
@@ -54,11 +55,11 @@ impl RealWorld<'_> {
     ) -> Result<Option<VerifyReport>, Failure> {
         let repo = RepositorySession::open(&self.grants, &self.location.project, watch.cancel)?;
         let run_dir = RunDir::open(&self.location.runs, run_id)?;
-        let commits = (
-            repository_session::commit_id(&task.base)?,
-            repository_session::commit_id(&task.commit)?,
-        );
-        let work = WorkToProve::of(&repo.repository, &task.branch, commits, &task.protect)?;
+        let range = CommitRange {
+            base: repository_session::commit_id(&task.base)?,
+            commit: repository_session::commit_id(&task.commit)?,
+        };
+        let work = WorkToProve::of(&repo.repository, &task.branch, range, &task.protect)?;
         let repository = &repo.repository;
         let dependencies = Dependencies::of_goal(&self.grants, repository, &self.location.scratch)?;
         let prover = Prover {

@@ -19,6 +19,7 @@ use kapi_core::isolation::NetworkMode;
 use kapi_git::id::CommitId;
 use kapi_git::owned_dir;
 use kapi_git::ref_name::shown_name;
+use kapi_git::repository::range::CommitRange;
 use kapi_goal::perform::survey::checks_named_in;
 use kapi_launch::paths::SandboxPaths;
 use kapi_machine::watch::{Activity, EffectWatch, unlimited};
@@ -266,7 +267,7 @@ impl<'a> TaskProver<'a> {
         let commit = repository_session::commit_id(commit)?;
         let protect = self.protected(&base)?;
         let branch = left.branch.map_or(NO_BRANCH, shown_name);
-        let work = WorkToProve::of(repository, branch, (base, commit), &protect)?;
+        let work = WorkToProve::of(repository, branch, CommitRange { base, commit }, &protect)?;
         let notice = |activity: Activity| (self.performer.notice)(self.attempt.task.id, activity);
         let watch = EffectWatch {
             cancel: self.attempt.handle.cancel(),

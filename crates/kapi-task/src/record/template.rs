@@ -170,7 +170,7 @@ impl Template {
             match part {
                 TemplatePart::Text(text) => out.push_str(text),
                 TemplatePart::Placeholder { name, line } => {
-                    scope.insert((name, *line), &mut out)?;
+                    scope.insert(name, *line, &mut out)?;
                 }
             }
             if out.len() > PROMPT_BYTES_MAX {
@@ -182,8 +182,7 @@ impl Template {
 }
 
 impl TemplateScope<'_> {
-    fn insert(&self, location: (&str, usize), out: &mut String) -> Result<(), TemplateError> {
-        let (name, line) = location;
+    fn insert(&self, name: &str, line: usize, out: &mut String) -> Result<(), TemplateError> {
         let text = match name {
             "trigger.type" => self.trigger_type,
             "trigger.source" => self.trigger_source,

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use kapi_core::failure::Failure;
 use kapi_core::quote::tail;
+use kapi_git::repository::range::CommitRange;
 use kapi_run::repository_session;
 use kapi_sandbox::counter::KernelCounter;
 use kapi_sandbox::spec::BenchmarkSetup;
@@ -63,11 +64,11 @@ impl Prover<'_> {
         wanted: &Measurement,
     ) -> Result<Option<MeasurementReport>, Failure> {
         let work = |commit: &str| {
-            let commits = (
-                repository_session::commit_id(&wanted.base)?,
-                repository_session::commit_id(commit)?,
-            );
-            WorkToProve::to_measure(&self.repo.repository, branch, commits, &wanted.sealed)
+            let range = CommitRange {
+                base: repository_session::commit_id(&wanted.base)?,
+                commit: repository_session::commit_id(commit)?,
+            };
+            WorkToProve::to_measure(&self.repo.repository, branch, range, &wanted.sealed)
         };
         let candidate = work(&wanted.commit)?;
         let parent = wanted.against.as_deref().map(work).transpose()?;

@@ -19,10 +19,7 @@ pub(super) enum Rejection {
         error: dial::DialError,
     },
     /// It is not a request that everybody reads alike.
-    Unreadable {
-        problem: String,
-        status: (u16, &'static str),
-    },
+    Unreadable { problem: String, status: u16 },
     /// It was allowed, and the target's answer cannot be passed on.
     BadAnswer { permit: Permit, problem: String },
     /// The run has asked too often, or moved too much.
@@ -34,7 +31,7 @@ impl Rejection {
     pub(super) fn unreadable(problem: &str) -> Self {
         Self::Unreadable {
             problem: problem.to_owned(),
-            status: (400, "Bad Request"),
+            status: 400,
         }
     }
 
@@ -47,25 +44,21 @@ impl Rejection {
     }
 
     /// Returns the status of an HTTP answer.
-    pub(super) fn status(&self) -> (u16, &'static str) {
+    pub(super) fn status(&self) -> u16 {
         match self {
-            Self::Denied(_) => (403, "Forbidden"),
+            Self::Denied(_) => 403,
             Self::NotDialled { error, .. } => match error {
-                dial::DialError::Forbidden { .. } => (403, "Forbidden"),
-                dial::DialError::SlowLookup { .. } | dial::DialError::SlowConnect { .. } => {
-                    (504, "Gateway Timeout")
-                }
-                dial::DialError::Stopped | dial::DialError::System(_) => {
-                    (503, "Service Unavailable")
-                }
+                dial::DialError::Forbidden { .. } => 403,
+                dial::DialError::SlowLookup { .. } | dial::DialError::SlowConnect { .. } => 504,
+                dial::DialError::Stopped | dial::DialError::System(_) => 503,
                 dial::DialError::Lookup { .. }
                 | dial::DialError::NoAddress { .. }
                 | dial::DialError::Refused { .. }
-                | dial::DialError::Connect { .. } => (502, "Bad Gateway"),
+                | dial::DialError::Connect { .. } => 502,
             },
             Self::Unreadable { status, .. } => *status,
-            Self::BadAnswer { .. } => (502, "Bad Gateway"),
-            Self::Spent => (403, "Forbidden"),
+            Self::BadAnswer { .. } => 502,
+            Self::Spent => 403,
         }
     }
 

@@ -11,6 +11,7 @@ use kapi_check::perform::prover::{Prover, ProverSite, WorkToProve};
 use kapi_check::rules::proof::downloads::Downloads;
 use kapi_core::failure::Failure;
 use kapi_git::owned_dir;
+use kapi_git::repository::range::CommitRange;
 use kapi_machine::watch::{EffectWatch, unlimited};
 use kapi_run::repository_session::RepositorySession;
 use kapi_run::run_dir::RunDir;
@@ -88,12 +89,12 @@ impl CommandTry<'_> {
     ) -> Result<Option<LineResult>, Failure> {
         let (location, contract) = (&world.location, &self.goal.contract);
         let repo = RepositorySession::open(&world.grants, &location.project, cancel)?;
-        let commits = (
-            repository_session::commit_id(&contract.base.commit)?,
-            repository_session::commit_id(self.goal.turn_start_commit())?,
-        );
+        let range = CommitRange {
+            base: repository_session::commit_id(&contract.base.commit)?,
+            commit: repository_session::commit_id(self.goal.turn_start_commit())?,
+        };
         let repository = &repo.repository;
-        let work = WorkToProve::of(repository, &contract.branch, commits, &contract.protect)?;
+        let work = WorkToProve::of(repository, &contract.branch, range, &contract.protect)?;
         let notice = |_| {};
         let watch = EffectWatch {
             cancel,

@@ -13,6 +13,7 @@ use kapi_check::rules::proof::downloads::Downloads;
 use kapi_core::isolation::NetworkMode;
 use kapi_git::changed_file::FileMode;
 use kapi_git::land::source::{SettledContent, SettledFile};
+use kapi_git::repository::range::CommitRange;
 use kapi_machine::watch::EffectWatch;
 use kapi_run::repository_session;
 use kapi_run::run_dir::RunDir;
@@ -53,8 +54,8 @@ pub(super) fn regenerate(
             run_dir: &run_dir,
         },
     };
-    let commits = (commit.clone(), commit.clone());
-    let work = WorkToProve::of(repository, &wanted.application.branch, commits, &[])?;
+    let only = CommitRange::at(&commit);
+    let work = WorkToProve::of(repository, &wanted.application.branch, only, &[])?;
     let files: Vec<GeneratedFile> = wanted
         .files
         .iter()
