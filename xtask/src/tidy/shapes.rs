@@ -66,6 +66,9 @@ const NOUNS: &[&str] = &[
     "Creed", "Deed", "Embed", "Feed", "Hundred", "Need", "Seed", "Shed", "Speed",
 ];
 
+/// Functions of traits, whose parameter is whatever is converted.
+const CONVERSIONS: &[&str] = &["from", "try_from"];
+
 /// A tuple in a parameter list hides a parameter from the limit of five.
 pub(super) fn parameters_have_a_name_each(tree: &SourceTree) -> Vec<TidyFault> {
     let packed = tuple_parameters(&sources(tree)).into_iter();
@@ -82,7 +85,7 @@ pub(super) fn tuple_parameters(sources: &[SourceFile]) -> Vec<(String, TidyFault
             let fault = TidyFault {
                 path: file.path.clone(),
                 line,
-                message: format!("`fn {name}` takes a tuple apart: pass a struct, or fewer things"),
+                message: format!("`fn {name}` takes a tuple: pass a struct, or fewer things"),
             };
             (file.package.clone(), fault)
         }));
@@ -103,6 +106,7 @@ fn tuples(tokens: &[TokenTree], found: &mut Vec<(usize, String)>) {
                 let inner: Vec<TokenTree> = group.stream().into_iter().collect();
                 if group.delimiter() == Delimiter::Parenthesis
                     && let Some(name) = name.take()
+                    && !CONVERSIONS.contains(&name.as_str())
                 {
                     let packed = split_at_commas(&inner).filter(|part| is_packed(part));
                     let line = |part: &[TokenTree]| part.first().map_or(0, line_of);
@@ -119,19 +123,26 @@ fn line_of(token: &TokenTree) -> usize {
     token.span().start().line
 }
 
-/// Tells whether a parameter is `(a, b): …`, with or without a `&`.
+/// Tells whether a parameter is `(a, b): …` or `name: (A, B)`, with or without a `&`.
 fn is_packed(parameter: &[TokenTree]) -> bool {
-    let pattern = match parameter {
-        [and, rest @ ..] if is_punct(and, '&') => rest,
-        _ => parameter,
+    let Some(colon) = parameter.iter().position(|token| is_punct(token, ':')) else {
+        return false;
     };
-    let [TokenTree::Group(group), colon, ..] = pattern else {
+    let (pattern, kind) = parameter.split_at(colon);
+    is_tuple(pattern) || is_tuple(kind.get(1..).unwrap_or_default())
+}
+
+/// Tells whether a pattern or a type is several things in parentheses, with or without a `&`.
+fn is_tuple(tokens: &[TokenTree]) -> bool {
+    let bare = match tokens {
+        [and, rest @ ..] if is_punct(and, '&') => rest,
+        _ => tokens,
+    };
+    let [TokenTree::Group(group)] = bare else {
         return false;
     };
     let inner: Vec<TokenTree> = group.stream().into_iter().collect();
-    group.delimiter() == Delimiter::Parenthesis
-        && is_punct(colon, ':')
-        && split_at_commas(&inner).count() > 1
+    group.delimiter() == Delimiter::Parenthesis && split_at_commas(&inner).count() > 1
 }
 
 /// A type is a thing, and a participle says only what was done to it.
@@ -185,9 +196,10 @@ mod tests {
     }
 
     #[test]
-    fn a_tuple_that_is_taken_apart_is_found() {
+    fn a_tuple_in_a_parameter_list_is_found() {
         let text = "//! x\n\
-            fn plain(pair: (u8, u8), one: &str) {}\n\
+            fn named(one: &str, pair: &(u8, u8)) {}\n\
+            fn try_from(pair: (u8, u8), call: fn(u8, u8)) {}\n\
             impl A {\n\
             fn packed<T: Into<u8>>(&self,\n\
             (book, place): (&Book, &Path)) { let f = |(a, b): (u8, u8)| a; }\n\
@@ -196,7 +208,8 @@ mod tests {
         assert_eq!(
             faults(parameters_have_a_name_each, text),
             [
-                "crates/a/src/one.rs:5: `fn packed` takes a tuple apart: pass a struct, or fewer things"
+                "crates/a/src/one.rs:2: `fn named` takes a tuple: pass a struct, or fewer things",
+                "crates/a/src/one.rs:6: `fn packed` takes a tuple: pass a struct, or fewer things",
             ]
         );
     }
