@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use kapi_core::task_id::{KernelTaskId, LoopName};
 use kapi_fleet::past::FleetHistory;
 use kapi_sys::disk::Disk;
+use serde::Deserialize;
 
 use crate::record::error::KernelError;
 use crate::rules::task::KernelTask;
@@ -68,7 +69,8 @@ impl<'a> KernelHistory<'a> {
     /// # Errors
     /// When its file cannot be read.
     pub fn find(&self, id: KernelTaskId) -> Result<Option<KernelTask>, KernelError> {
-        Ok(self.read(segment_of(id))?.remove(&id))
+        let only = BTreeSet::from([id]);
+        Ok(self.read(segment_of(id), Some(&only))?.remove(&id))
     }
 
     /// Shows each of these tasks that has ended; each file is read once.
@@ -82,9 +84,8 @@ impl<'a> KernelHistory<'a> {
     ) -> Result<(), KernelError> {
         let segments: BTreeSet<u64> = ids.iter().map(|id| segment_of(*id)).collect();
         for segment in segments {
-            let tasks = self.read(segment)?;
-            let wanted = tasks.values().filter(|task| ids.contains(&task.id));
-            wanted.for_each(&mut *take);
+            let tasks = self.read(segment, Some(ids))?;
+            tasks.values().for_each(&mut *take);
         }
         Ok(())
     }
@@ -100,7 +101,7 @@ impl<'a> KernelHistory<'a> {
     ) -> Result<Vec<KernelTask>, KernelError> {
         let mut found = Vec::new();
         for segment in self.segments()?.into_iter().rev() {
-            let tasks = self.read(segment)?.into_values().rev();
+            let tasks = self.read(segment, None)?.into_values().rev();
             let wanted = tasks.filter(|task| {
                 loop_name.is_none_or(|name| task.loop_run().is_some_and(|run| run.name() == name))
             });
@@ -119,7 +120,13 @@ impl<'a> KernelHistory<'a> {
         }
     }
 
-    fn read(&self, segment: u64) -> Result<BTreeMap<KernelTaskId, KernelTask>, KernelError> {
+    /// Reads the tasks of a segment, or only some of them: the others are not held in memory, as a
+    /// supervisor looks up one task after the other.
+    fn read(
+        &self,
+        segment: u64,
+        only: Option<&BTreeSet<KernelTaskId>>,
+    ) -> Result<BTreeMap<KernelTaskId, KernelTask>, KernelError> {
         let (file, bytes) = match &self.0 {
             Shelf::Files(files) => files.read(segment)?,
             Shelf::Afar(past) => (past.name(segment).into(), past.read(segment)?),
@@ -131,8 +138,9 @@ impl<'a> KernelHistory<'a> {
             .collect();
         let mut tasks = BTreeMap::new();
         for (at, line) in lines.iter().enumerate() {
-            match serde_json::from_slice::<KernelTask>(line) {
-                Ok(task) => drop(tasks.insert(task.id, task)),
+            match parse(line, only) {
+                Ok(Some(task)) => drop(tasks.insert(task.id, task)),
+                Ok(None) => {}
                 // What a power cut left of a line stands again in the fold.
                 Err(error) if error.is_eof() => {}
                 Err(_) if at + 1 == lines.len() && !is_whole => {}
@@ -193,6 +201,25 @@ impl HistoryFiles<'_> {
     fn file(&self, segment: u64) -> PathBuf {
         self.dir.join(format!("{segment:06}.jsonl"))
     }
+}
+
+/// Reads a task, unless it is none of those that are wanted.
+fn parse(
+    line: &[u8],
+    only: Option<&BTreeSet<KernelTaskId>>,
+) -> Result<Option<KernelTask>, serde_json::Error> {
+    /// The one field that tells tasks apart.
+    #[derive(Deserialize)]
+    struct IdOfTask {
+        id: KernelTaskId,
+    }
+    if let Some(only) = only {
+        let IdOfTask { id } = serde_json::from_slice(line)?;
+        if !only.contains(&id) {
+            return Ok(None);
+        }
+    }
+    serde_json::from_slice(line).map(Some)
 }
 
 const fn segment_of(id: KernelTaskId) -> u64 {
