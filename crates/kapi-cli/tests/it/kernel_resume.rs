@@ -18,11 +18,6 @@ const WORKER: &str = "command:echo 42 > answer.txt; echo it ran";
 /// Begins, and waits to be ended; the next attempt does the work.
 const HALF: &str = "command:if grep -q 'did not finish' \"$KAPI_PROMPT_FILE\"; then echo 42 > answer.txt; else echo half > answer.txt; echo begun; sleep 300; fi";
 
-/// Waits until the worker has seen what it was sent: nothing is pending, and its thread that takes
-/// signals sleeps again.
-const UNTIL_SEEN: &str = "until grep -q '^State:.S' /proc/$PPID/status && \
-    grep -q '^ShdPnd:.0*$' /proc/$PPID/status; do :; done";
-
 /// The git processes after an agent has ended.
 pub(crate) struct GitCalls {
     /// With a file for each, called by its number.
@@ -45,9 +40,9 @@ fn killed_at(env: &mut Environment, n: usize) -> GitCalls {
     git_call_does(env, n, "kill -KILL $PPID")
 }
 
-/// Has the worker interrupted there.
+/// Has the worker interrupted there: the process ends when the worker has seen that, and ends it.
 fn interrupted_at(env: &mut Environment, n: usize) -> GitCalls {
-    git_call_does(env, n, &format!("kill -INT $PPID; {UNTIL_SEEN}"))
+    git_call_does(env, n, "kill -INT $PPID; sleep 120")
 }
 
 /// Has a line of shell run at the so-and-so-manieth git process after the agent has ended.
