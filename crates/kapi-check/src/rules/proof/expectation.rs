@@ -6,6 +6,10 @@
 //! which of these is run, and what the runs say, is not known here. A statement that is not
 //! understood has no other version.
 
+mod assertion_macro;
+mod command;
+mod comparison;
+mod condition;
 mod failing;
 mod literal;
 mod statement;
@@ -15,8 +19,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use self::comparison::Comparison;
 use self::literal::{another, constant};
-use self::statement::{Comparison, comparison};
 use super::language::Language;
 use super::scan::{past_blanks, trimmed};
 use crate::rules::proof::tally;
@@ -67,7 +71,9 @@ pub fn comparing_lines(path: &str, text: &str) -> Vec<usize> {
         return Vec::new();
     };
     let lines = 1..=test.starts.len();
-    let can_be = |line: &usize| test.edit(*line, Alteration::AnotherValue).is_some();
+    let can_be = |line: &usize| {
+        !test.is_left_out(*line) && test.edit(*line, Alteration::AnotherValue).is_some()
+    };
     lines.filter(can_be).collect()
 }
 
@@ -96,8 +102,28 @@ pub fn failing_file(path: &str, text: &str) -> Option<String> {
             Some(format!("{before}{failure}\n}}{after}"))
         }
         Language::Rust => failing_functions(text),
-        Language::Php | Language::Jvm | Language::C | Language::Shell | Language::Other => None,
+        Language::Perl if is_test_of_perl(text) => Some(prepended(text, "die \"kapi\";")),
+        Language::Lua => Some(prepended(text, "error(\"kapi\")")),
+        Language::Php
+        | Language::Jvm
+        | Language::C
+        | Language::Perl
+        | Language::Shell
+        | Language::Other => None,
     }
+}
+
+/// Returns a text with a line before all others but the one that names its interpreter.
+fn prepended(text: &str, line: &str) -> String {
+    let first = text.split_inclusive('\n').next().unwrap_or_default();
+    let named = if first.starts_with("#!") { first } else { "" };
+    let rest = text.get(named.len()..).unwrap_or_default();
+    format!("{named}{line}\n{rest}")
+}
+
+/// Tells whether a text is a test in Perl: other languages end their files with `.t`, too.
+fn is_test_of_perl(text: &str) -> bool {
+    text.contains("use Test::") || text.contains("use Test2::")
 }
 
 /// What fails at run time in Rust, and is no code that cannot be reached for its compiler.
@@ -155,9 +181,18 @@ impl<'t> TestText<'t> {
     fn of(path: &str, text: &'t str) -> Option<Self> {
         let behind = text.match_indices('\n').map(|(at, _)| at + 1);
         let starts = [0].into_iter().chain(behind);
-        Some(Self {
+        let language = Language::of(path)?;
+        let is_ending = |end: &&str| path.ends_with(*end);
+        let is_meant = match language {
+            Language::C => !path.ends_with(".zig"),
+            // Recipes and settings are of the same group.
+            Language::Shell => [".sh", ".bash", ".bats", ".zsh"].iter().any(is_ending),
+            Language::Perl => is_test_of_perl(text),
+            _ => true,
+        };
+        is_meant.then(|| Self {
             text,
-            language: Language::of(path)?,
+            language,
             starts: starts.filter(|at| *at < text.len()).collect(),
         })
     }
@@ -165,6 +200,25 @@ impl<'t> TestText<'t> {
     /// Returns where a line begins, numbered from 1.
     fn start_of(&self, line: usize) -> Option<usize> {
         self.starts.get(line.checked_sub(1)?).copied()
+    }
+
+    /// Tells whether a build can leave out the comparison in a line, so that it need not be run.
+    fn is_left_out(&self, line: usize) -> bool {
+        let found = self
+            .start_of(line)
+            .filter(|_| self.language == Language::C)
+            .and_then(|start| self.comparison(start));
+        found.is_some_and(|found| assertion_macro::is_left_out(self.text, &found))
+    }
+
+    /// Returns the comparison that begins in the line at `line`.
+    fn comparison(&self, line: usize) -> Option<Comparison> {
+        let start = past_blanks(self.text, line);
+        match self.language {
+            Language::C => assertion_macro::comparison(self.text, start),
+            Language::Shell => command::comparison(self.text, start),
+            _ => statement::comparison(self.text, line, self.language),
+        }
     }
 
     /// Returns what alters a line, if it can be altered.
@@ -175,7 +229,7 @@ impl<'t> TestText<'t> {
         {
             return Some(found);
         }
-        let found = comparison(self.text, start, self.language)?;
+        let found = self.comparison(start)?;
         match how {
             Alteration::AnotherValue => {
                 let mut sides = found.sides.iter();
@@ -194,6 +248,11 @@ impl<'t> TestText<'t> {
             let text = failure.to_owned();
             Some(Edit { range, text })
         };
+        let instead = |callee: &str| {
+            let range = found.callee.clone();
+            let text = callee.to_owned();
+            Some(Edit { range, text })
+        };
         match self.language {
             Language::Python => {
                 let indent = self.text.get(line..found.start)?;
@@ -210,7 +269,20 @@ impl<'t> TestText<'t> {
                 before("if (System.nanoTime() != 0) throw new AssertionError(\"kapi\"); ")
             }
             Language::Rust => before(&format!("{FAILURE_OF_RUST} ")),
-            Language::C | Language::Shell | Language::Other => None,
+            Language::C => {
+                // One statement, also below a condition without braces.
+                let end = assertion_macro::statement_end(self.text, found)?;
+                let range = found.start..end;
+                let statement = self.text.get(range.clone())?;
+                let text = format!("do {{ __builtin_trap(); {statement} }} while (0);");
+                Some(Edit { range, text })
+            }
+            Language::Perl => instead("die"),
+            Language::Lua => instead("error"),
+            Language::Shell if found.callee.is_empty() => before("exit 1; "),
+            // The same as where it compares and finds another value.
+            Language::Shell => instead("false"),
+            Language::Other => None,
         }
     }
 

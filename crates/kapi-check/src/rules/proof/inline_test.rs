@@ -174,6 +174,8 @@ fn examples(lines: &[&str], language: Language) -> Vec<Range<usize>> {
         | Language::C
         | Language::Ruby
         | Language::Php
+        | Language::Perl
+        | Language::Lua
         | Language::Shell
         | Language::Other => Vec::new(),
     }

@@ -13,6 +13,8 @@ pub(in crate::rules::proof) enum Language {
     C,
     Ruby,
     Php,
+    Perl,
+    Lua,
     /// Shells, recipes, and what holds command lines.
     Shell,
     Other,
@@ -51,9 +53,9 @@ impl Language {
             "php" | "phpt" => Self::Php,
             "sh" | "bash" | "zsh" | "bats" | "fish" | "mk" | "yml" | "yaml" | "toml" | "cfg"
             | "ini" | "just" => Self::Shell,
-            "pl" | "pm" | "t" | "lua" | "luau" | "hs" | "ml" | "erl" | "nim" | "jl" | "r" => {
-                Self::Other
-            }
+            "pl" | "pm" | "t" => Self::Perl,
+            "lua" | "luau" => Self::Lua,
+            "hs" | "ml" | "erl" | "nim" | "jl" | "r" => Self::Other,
             _ => return None,
         })
     }
@@ -70,7 +72,9 @@ impl Language {
                     .any(|start| line.starts_with(start))
                     || line == "*"
             }
-            Self::Other => line.starts_with("--") || line.starts_with("# "),
+            Self::Perl | Self::Lua | Self::Other => {
+                line.starts_with("--") || line.starts_with("# ")
+            }
         }
     }
 }

@@ -172,9 +172,10 @@ fn comment_end(text: &str, at: usize, language: Language) -> Option<usize> {
     let rest = text.get(at..)?;
     let line = || at + rest.find('\n').unwrap_or(rest.len());
     match language {
-        Language::Python | Language::Ruby | Language::Shell | Language::Other => {
+        Language::Python | Language::Ruby | Language::Perl | Language::Shell | Language::Other => {
             rest.starts_with('#').then(line)
         }
+        Language::Lua => rest.starts_with("--").then(line),
         Language::Script
         | Language::Rust
         | Language::Go

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::command;
 use crate::rules::proof::language::Language;
 use crate::rules::proof::scan::literal_end;
 
@@ -59,12 +60,63 @@ pub(super) fn another(
     let whole = text.get(side.clone())?;
     match language {
         Language::Python => Some((side.clone(), format!("({whole}, \"kapi\")"))),
-        Language::Script | Language::Ruby | Language::Php => {
+        Language::Script | Language::Ruby | Language::Php | Language::Perl => {
             Some((side.clone(), format!("[{whole}, \"kapi\"]")))
         }
+        Language::Lua => Some((side.clone(), format!("{{{whole}, \"kapi\"}}"))),
         Language::Rust | Language::Go | Language::Jvm => constant(text, side, language),
-        Language::C | Language::Shell | Language::Other => None,
+        Language::C => literal_of_c(text, side),
+        Language::Shell => command::another_word(text, side),
+        Language::Other => None,
     }
+}
+
+/// Returns another literal in the place of a side that is one: a text, a character, a truth or a number.
+fn literal_of_c(text: &str, side: &Range<usize>) -> Option<(Range<usize>, String)> {
+    let whole = text.get(side.clone())?;
+    let is_quoted = literal_end(text, side.start, Language::C) == Some(side.end);
+    let other = match whole {
+        "true" => "false".to_owned(),
+        "false" => "true".to_owned(),
+        "'k'" => "'a'".to_owned(),
+        _ if is_quoted && whole.starts_with('"') => {
+            return Some((side.end - 1..side.end - 1, "kapi".to_owned()));
+        }
+        _ if is_quoted => {
+            let is_plain = whole.len() == 3 && whole.bytes().all(|byte| byte != b'\\');
+            return is_plain.then(|| (side.clone(), "'k'".to_owned()));
+        }
+        _ => number_of_c(whole)?,
+    };
+    Some((side.clone(), other))
+}
+
+/// Returns a number with the lowest bit of its last digit turned, so that it fits where the first did.
+/// Of one with a point it is the last digit before that: no tolerance is as large.
+fn number_of_c(whole: &str) -> Option<String> {
+    let unsigned = whole.strip_prefix('-').unwrap_or(whole);
+    let (digits, radix) = match unsigned.strip_prefix("0x") {
+        Some(digits) => (digits, 16),
+        None => (unsigned, 10),
+    };
+    let length = digits
+        .find(|c: char| !c.is_digit(radix))
+        .unwrap_or(digits.len());
+    let (number, suffix) = digits.split_at_checked(length)?;
+    let is_octal = radix == 10 && number.len() > 1 && number.starts_with('0');
+    let is_whole = suffix.chars().all(|c| "uUlLzZ".contains(c));
+    let fraction = suffix.strip_prefix('.').filter(|_| radix == 10);
+    let is_fraction = fraction.is_some_and(|rest| {
+        let end = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        number.len() <= 3 && ["", "f", "F", "l", "L"].contains(&end)
+    });
+    if is_octal || !(is_whole || is_fraction) {
+        return None;
+    }
+    let last = number.chars().next_back()?.to_digit(radix)?;
+    let other = char::from_digit(last ^ 1, radix)?;
+    let before = whole.len() - suffix.len() - 1;
+    Some(format!("{}{other}{suffix}", whole.get(..before)?))
 }
 
 /// Does the same with the last literal of a side that computes nothing.

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use super::comparison::Comparison;
+use super::condition;
 use crate::rules::proof::language::Language;
 use crate::rules::proof::scan::{arguments, past_blanks, trimmed, walk};
 
@@ -58,17 +60,27 @@ const OF_PHP: &[&str] = &["assertSame", "assertEquals", "assertEqualsCanonicaliz
 const OF_GO: &[&str] = &["Equal", "EqualValues", "Exactly", "DeepEqual"];
 const OF_JAVA: &[&str] = &["assertEquals", "assertSame"];
 const OF_RUST: &[&str] = &["assert_eq!"];
-
-/// A statement that compares.
-#[derive(Debug)]
-pub(super) struct Comparison {
-    /// Where it begins.
-    pub(super) start: usize,
-    /// What is called, where a call says that it compares.
-    pub(super) callee: Range<usize>,
-    /// The two sides, the one that is likelier to say what is expected first.
-    pub(super) sides: Vec<Range<usize>>,
-}
+const OF_PERL: &[&str] = &["is", "is_deeply", "eq_or_diff"];
+const OF_LUA: &[&str] = &[
+    "equal",
+    "equals",
+    "same",
+    "are_equal",
+    "are_same",
+    "is_equal",
+    "assertEquals",
+    "assert_equal",
+];
+/// Operators that compare in Perl and Lua.
+const OPERATORS: &[&str] = &["==", " eq "];
+/// What the scan of a line of Perl takes for something else.
+const UNREAD_IN_PERL: &[&str] = &[
+    "#", "=~", "qr", "q(", "q{", "qq", "qw", "m/", "s/", "tr/", "y/", "<<", "//",
+];
+/// The same for Lua.
+const UNREAD_IN_LUA: &[&str] = &["[[", "[=", "--"];
+/// What stands behind a statement of Perl and says when it is run.
+const MODIFIERS_OF_PERL: &[&str] = &[" if ", " unless ", " for ", " foreach ", " while ", " or "];
 
 /// Returns the comparison that begins in a line; `line` is where the line begins.
 pub(super) fn comparison(text: &str, line: usize, language: Language) -> Option<Comparison> {
@@ -98,6 +110,59 @@ pub(super) fn comparison(text: &str, line: usize, language: Language) -> Option<
     called(text, start, language)
 }
 
+/// Calls of frameworks that compare two of their arguments.
+struct CallNames {
+    names: &'static [&'static str],
+    /// How many arguments stand before these.
+    from: usize,
+    /// Which of the two is likelier to say what is expected.
+    order: [usize; 2],
+}
+
+impl CallNames {
+    const fn of(language: Language) -> Option<Self> {
+        let (names, from, order) = match language {
+            Language::Python => (OF_PYTHON, 0, [1, 0]),
+            Language::Script => (OF_SCRIPTS, 0, [1, 0]),
+            Language::Ruby => (OF_RUBY, 0, [0, 1]),
+            Language::Php => (OF_PHP, 0, [0, 1]),
+            Language::Jvm => (OF_JAVA, 0, [0, 1]),
+            Language::Rust => (OF_RUST, 0, [1, 0]),
+            Language::Go => (OF_GO, 1, [0, 1]),
+            Language::Perl => (OF_PERL, 0, [1, 0]),
+            Language::Lua => (OF_LUA, 0, [0, 1]),
+            Language::C | Language::Shell | Language::Other => return None,
+        };
+        Some(Self { names, from, order })
+    }
+}
+
+/// Tells whether a character may be part of the name of what is called.
+fn is_of_name(c: char, language: Language) -> bool {
+    let others: &[char] = match language {
+        Language::Php => &['_', '$', '-', '>', ':', '\\'],
+        Language::Rust => &['_', ':', '!'],
+        _ => &['_', '$', '.'],
+    };
+    c.is_alphanumeric() || others.contains(&c)
+}
+
+/// Returns the comparison that the condition of an assertion makes, with a message or none.
+fn asserted(text: &str, callee: Range<usize>, language: Language) -> Option<Comparison> {
+    let parts = parts(text, callee.end, language)?;
+    if !is_read(text, callee.start, &parts, language) {
+        return None;
+    }
+    let mut operators = OPERATORS.iter();
+    let sides = operators
+        .find_map(|operator| condition::sides(text, parts.first()?, language, operator))?;
+    Some(Comparison {
+        start: callee.start,
+        callee,
+        sides,
+    })
+}
+
 /// Returns a comparison that is a call of a framework.
 fn called(text: &str, at: usize, language: Language) -> Option<Comparison> {
     let mut start = at;
@@ -108,19 +173,7 @@ fn called(text: &str, at: usize, language: Language) -> Option<Comparison> {
         start += word.len();
     }
     let rest = text.get(start..)?;
-    let is_name = |c: char| match language {
-        Language::Php => c.is_alphanumeric() || matches!(c, '_' | '$' | '-' | '>' | ':' | '\\'),
-        Language::Rust => c.is_alphanumeric() || matches!(c, '_' | ':' | '!'),
-        Language::Python
-        | Language::Script
-        | Language::Go
-        | Language::Jvm
-        | Language::C
-        | Language::Ruby
-        | Language::Shell
-        | Language::Other => c.is_alphanumeric() || matches!(c, '_' | '$' | '.'),
-    };
-    let length = rest.find(|c: char| !is_name(c))?;
+    let length = rest.find(|c: char| !is_of_name(c, language))?;
     let name = rest.get(..length)?;
     let callee = start..start + length;
     let segments: Vec<&str> = name
@@ -128,36 +181,37 @@ fn called(text: &str, at: usize, language: Language) -> Option<Comparison> {
         .filter(|part| !part.is_empty())
         .collect();
     let last = *segments.last()?;
-    if segments.contains(&"not") {
+    let is_negated = |part: &&str| matches!(*part, "not" | "is_not" | "are_not" | "has_no");
+    if segments.iter().any(is_negated) {
         return None;
     }
     if last == "expect" && segments.len() == 1 {
         return expected_of(text, callee, language);
     }
-    let (names, from, order): (&[&str], usize, [usize; 2]) = match language {
-        Language::Python => (OF_PYTHON, 0, [1, 0]),
-        Language::Script => (OF_SCRIPTS, 0, [1, 0]),
-        Language::Ruby => (OF_RUBY, 0, [0, 1]),
-        Language::Php => (OF_PHP, 0, [0, 1]),
-        Language::Jvm => (OF_JAVA, 0, [0, 1]),
-        Language::Rust => (OF_RUST, 0, [1, 0]),
-        Language::Go => (OF_GO, 1, [0, 1]),
-        Language::C | Language::Shell | Language::Other => return None,
+    let is_condition = match language {
+        Language::Perl => name == "ok",
+        Language::Lua => name == "assert",
+        _ => false,
     };
-    if !names.contains(&last) {
+    if is_condition {
+        return asserted(text, callee, language);
+    }
+    let known = CallNames::of(language)?;
+    let is_of_lua = name.starts_with("assert") || last.starts_with("assert");
+    if !known.names.contains(&last) || (language == Language::Lua && !is_of_lua) {
         return None;
     }
-    let sides = if language == Language::Ruby && !rest.get(length..)?.starts_with('(') {
-        words_of_ruby(text, start + length)?
-    } else {
-        arguments(text, start + length, language)?.parts
-    };
+    let parts = parts(text, start + length, language)?;
+    if !is_read(text, start, &parts, language) {
+        return None;
+    }
     // A third argument of JUnit is a message or a delta, and which of them stands where is not known.
-    if language == Language::Jvm && sides.len() != 2 {
+    if language == Language::Jvm && parts.len() != 2 {
         return None;
     }
-    let sides = sides.get(from..)?;
-    let sides: Vec<Range<usize>> = order
+    let sides = parts.get(known.from..)?;
+    let sides: Vec<Range<usize>> = known
+        .order
         .iter()
         .filter_map(|n| sides.get(*n).cloned())
         .collect();
@@ -173,10 +227,11 @@ fn expected_of(text: &str, callee: Range<usize>, language: Language) -> Option<C
     let mut at = arguments(text, callee.end, language)?.end;
     loop {
         at = past_blanks(text, at);
-        let rest = text.get(at..)?.strip_prefix('.')?;
+        let dot = if language == Language::Php { "->" } else { "." };
+        let rest = text.get(at..)?.strip_prefix(dot)?;
         let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_'))?;
         let name = rest.get(..length)?;
-        at += 1 + length;
+        at += dot.len() + length;
         let is_ruby = language == Language::Ruby;
         match name {
             "not" | "not_to" | "to_not" => return None,
@@ -203,11 +258,7 @@ fn matcher_of_ruby(text: &str, callee: Range<usize>, at: usize) -> Option<Compar
     if !OF_RSPEC.contains(&rest.get(..length)?) {
         return None;
     }
-    let sides = if rest.get(length..)?.starts_with('(') {
-        arguments(text, at + length, Language::Ruby)?.parts
-    } else {
-        words_of_ruby(text, at + length)?
-    };
+    let sides = parts(text, at + length, Language::Ruby)?;
     let side = sides.first()?.clone();
     (sides.len() == 1).then(|| Comparison {
         start: callee.start,
@@ -216,14 +267,24 @@ fn matcher_of_ruby(text: &str, callee: Range<usize>, at: usize) -> Option<Compar
     })
 }
 
-/// Returns arguments without parentheses, up to the end of the line.
-fn words_of_ruby(text: &str, at: usize) -> Option<Vec<Range<usize>>> {
+/// Returns the arguments of a call whose name ends at `at`, with parentheses or without.
+fn parts(text: &str, at: usize, language: Language) -> Option<Vec<Range<usize>>> {
+    let has_parentheses = text.get(at..)?.starts_with('(');
+    match language {
+        Language::Ruby if !has_parentheses => words(text, at, language, b'\n'),
+        Language::Perl if !has_parentheses => words(text, at, language, b';'),
+        _ => Some(arguments(text, at, language)?.parts),
+    }
+}
+
+/// Returns arguments without parentheses, up to what ends the statement.
+fn words(text: &str, at: usize, language: Language, last: u8) -> Option<Vec<Range<usize>>> {
     let mut commas = Vec::new();
-    let end = walk(text, at, Language::Ruby, |at, byte, depth| {
+    let end = walk(text, at, language, |at, byte, depth| {
         if depth == 0 && byte == b',' {
             commas.push(at);
         }
-        depth == 0 && byte == b'\n'
+        depth == 0 && byte == last
     })?;
     let mut parts = Vec::new();
     let mut start = at;
@@ -232,6 +293,19 @@ fn words_of_ruby(text: &str, at: usize) -> Option<Vec<Range<usize>>> {
         start = stop + 1;
     }
     parts.iter().all(|part| !part.is_empty()).then_some(parts)
+}
+
+/// Tells whether the two arguments of a call that begins at `start` are read as they are meant.
+fn is_read(text: &str, start: usize, parts: &[Range<usize>], language: Language) -> bool {
+    let values = parts.get(..parts.len().min(2)).unwrap_or_default();
+    let end = values.last().map_or(start, |last| last.end);
+    let said = text.get(start..end).unwrap_or_default();
+    let unread: &[&[&str]] = match language {
+        Language::Perl => &[UNREAD_IN_PERL, MODIFIERS_OF_PERL],
+        Language::Lua => &[UNREAD_IN_LUA],
+        _ => &[],
+    };
+    !unread.concat().iter().any(|sign| said.contains(sign))
 }
 
 /// Returns the comparison of a plain `assert` of Python.

@@ -1,5 +1,7 @@
 //! What becomes of tests in the forms of the usual frameworks, and which are left alone.
 
+mod languages;
+
 use std::path::Path;
 
 use super::{Alteration, TestLine, altered, comparing_lines, failing_file, failing_lines};
@@ -210,6 +212,15 @@ fn a_file_fails_where_it_is_loaded() {
         failing("tests/a.rs", "#[test]\nfn a() {\n}\nfn b() {\n}\n"),
         "#[test]\nfn a() { if std::hint::black_box(true) { panic!(\"kapi\") }\n}\nfn b() {\n}\n"
     );
+    assert_eq!(
+        failing("t/a.t", "#!/usr/bin/perl -w\nuse Test::More;\n"),
+        "#!/usr/bin/perl -w\ndie \"kapi\";\nuse Test::More;\n"
+    );
+    assert_eq!(
+        failing("spec/a_spec.lua", "f()\nreturn 1\n"),
+        "error(\"kapi\")\nf()\nreturn 1\n"
+    );
+    assert_eq!(failing_file("t/a.t", "#!/bin/sh\n"), None);
     assert_eq!(failing_file("tests/common.rs", "fn b() {\n}\n"), None);
     assert_eq!(failing_file("tests/data.json", "{}"), None);
 }

@@ -41,7 +41,7 @@ pub(super) fn is_always_equal(line: &str, after: &[&str], language: Language) ->
             "[Symbol.hasInstance](",
         ],
         Language::Go => &[") Equal("],
-        Language::Php | Language::Shell | Language::Other => &[],
+        Language::Php | Language::Perl | Language::Lua | Language::Shell | Language::Other => &[],
     };
     let Some((_, rest)) = signatures
         .iter()

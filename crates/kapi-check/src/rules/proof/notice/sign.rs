@@ -5,7 +5,7 @@
 use super::words::{SIGNS, SignScope};
 use super::{AddedLine, NoticeKind};
 use crate::rules::proof::language::Language::{
-    self, C, Go, Jvm, Other, Php, Python, Ruby, Rust, Script, Shell,
+    self, C, Go, Jvm, Lua, Other, Perl, Php, Python, Ruby, Rust, Script, Shell,
 };
 
 /// Calls that write, move or remove a file.
@@ -192,7 +192,7 @@ fn looks_for_tests(text: &str, language: Language) -> bool {
 fn writes_tests(text: &str, language: Language) -> bool {
     let quoted = match language {
         Shell => Some(text.to_owned()),
-        Python | Script | Rust | Go | Jvm | C | Ruby | Php | Other => quoted(text),
+        Python | Script | Rust | Go | Jvm | C | Ruby | Php | Perl | Lua | Other => quoted(text),
     };
     let Some(quoted) = quoted else { return false };
     let names_test = TEST_NAMES.iter().any(|name| quoted.contains(name));

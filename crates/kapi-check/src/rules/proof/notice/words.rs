@@ -8,7 +8,7 @@ use super::detection::{
 };
 use super::frameworks::{FRAMEWORKS_OF_OTHERS, FRAMEWORKS_OF_PYTHON, FRAMEWORKS_OF_SCRIPTS};
 use crate::rules::proof::language::Language::{
-    self, C, Go, Jvm, Other, Php, Python, Ruby, Rust, Script, Shell,
+    self, C, Go, Jvm, Lua, Other, Perl, Php, Python, Ruby, Rust, Script, Shell,
 };
 
 /// Where a sign counts.
@@ -29,7 +29,9 @@ pub(super) struct Sign {
     pub(super) any: &'static [&'static str],
 }
 
-const CODE: &[Language] = &[Python, Script, Rust, Go, Jvm, C, Ruby, Php, Other];
+const CODE: &[Language] = &[
+    Python, Script, Rust, Go, Jvm, C, Ruby, Php, Perl, Lua, Other,
+];
 
 /// Every sign.
 pub(super) const SIGNS: &[Sign] = &[
@@ -124,7 +126,7 @@ pub(super) const SIGNS: &[Sign] = &[
     },
     Sign {
         kind: NoticeKind::LooksAtRunner,
-        languages: &[Rust, Go, Jvm, C, Ruby, Php, Other],
+        languages: &[Rust, Go, Jvm, C, Ruby, Php, Perl, Lua, Other],
         location: SignScope::Product,
         any: FRAMEWORKS_OF_OTHERS,
     },
@@ -272,7 +274,7 @@ pub(super) const SIGNS: &[Sign] = &[
     },
     Sign {
         kind: NoticeKind::PatchesFramework,
-        languages: &[Ruby, Php, Other, Go, Jvm, C],
+        languages: &[Ruby, Php, Perl, Lua, Other, Go, Jvm, C],
         location: SignScope::Everywhere,
         any: &[
             "module Minitest",
@@ -409,7 +411,7 @@ pub(super) const SIGNS: &[Sign] = &[
     },
     Sign {
         kind: NoticeKind::SkipsTests,
-        languages: &[Rust, Go, Jvm, C, Ruby, Php, Other],
+        languages: &[Rust, Go, Jvm, C, Ruby, Php, Perl, Lua, Other],
         location: SignScope::Everywhere,
         any: &[
             concat!("#[", "ignore"),
