@@ -409,7 +409,10 @@ impl Prover<'_> {
             let Some(runs) = runs else { return Ok(false) };
             match part {
                 ChangePart::Tests => seen.with_base_tests = runs,
-                ChangePart::Steering | ChangePart::NewTests | ChangePart::Code => {
+                ChangePart::Steering
+                | ChangePart::NewTests
+                | ChangePart::Code
+                | ChangePart::CodeUnderTest => {
                     seen.with_base_steering = runs;
                 }
             }
@@ -421,7 +424,11 @@ impl Prover<'_> {
         }
         let seen = &mut report.inspection;
         if claim.base_is_green && work.change.brings_tests() {
-            match self.rerun(work, claim, &[ChangePart::Code, ChangePart::Steering])? {
+            match self.rerun(
+                work,
+                claim,
+                &[ChangePart::CodeUnderTest, ChangePart::Steering],
+            )? {
                 Some(all) => seen.on_base_code = all,
                 None => return Ok(false),
             }

@@ -66,6 +66,8 @@ pub(super) enum ChangePart {
     Steering,
     /// All but tests and what is installed for them is as it was.
     Code,
+    /// The same, but tests that lie beside what they test are as they are now.
+    CodeUnderTest,
 }
 
 /// A changed path and what of it steers a run.
@@ -178,10 +180,43 @@ impl ProvedChange {
         examples.collect()
     }
 
-    /// Tells whether it adds a test file that holds code, or changes one.
+    /// Tells whether it adds a test file that holds code, or changes one, or adds a test beside what it
+    /// tests.
     pub(super) fn brings_tests(&self) -> bool {
         let there = |path: &str| self.test_code.iter().any(|test| test == Path::new(path));
-        self.facts.tests.iter().any(|test| there(&test.path))
+        let is_brought = self.facts.tests.iter().any(|test| there(&test.path));
+        is_brought || self.gaining_tests().next().is_some()
+    }
+
+    /// Returns files that gained a test which lies beside what it tests.
+    fn gaining_tests(&self) -> impl Iterator<Item = &TextChange> {
+        let base: Vec<&str> = self
+            .texts
+            .iter()
+            .filter_map(TextChange::base_text)
+            .collect();
+        let code = self.texts.iter();
+        let code = code.filter(|text| self.code.iter().any(|path| text.path == Path::new(path)));
+        code.filter(move |text| text.gains_tests(&base))
+    }
+
+    /// Puts the code back, without the tests that lie in it.
+    fn put_back_code_under_test(&self, back: &mut PutBack) {
+        let gaining: Vec<&Path> = self
+            .gaining_tests()
+            .map(|text| text.path.as_path())
+            .collect();
+        for path in &self.code {
+            let mut texts = self.texts.iter();
+            let text = texts.find(|text| text.path == Path::new(path));
+            let text = text.filter(|text| !text.is_new() || gaining.contains(&text.path.as_path()));
+            let is_host = !gaining.is_empty() && inline_test::can_hold(Path::new(path));
+            let own = text.filter(|_| is_host);
+            match own.and_then(|text| text.base_with_own_tests(&gaining)) {
+                Some(text) => back.texts.push((path.into(), Some(text.into_bytes()))),
+                None => back.files.push(path.clone()),
+            }
+        }
     }
 
     /// Returns files of the result in which a test can fail: test files first.
@@ -357,6 +392,7 @@ impl ProvedChange {
                         .extend(texts.map(|(path, bytes)| (path, Some(bytes))));
                 }
                 ChangePart::Code => back.files.extend(self.code.iter().cloned()),
+                ChangePart::CodeUnderTest => self.put_back_code_under_test(&mut back),
             }
         }
         Ok(back)

@@ -75,6 +75,38 @@ impl TextChange {
         inline_test::is_lost(&self.path, old, &texts)
     }
 
+    /// Tells whether it has a test beside what it tests that is in none of `base`, the texts of files as
+    /// they were.
+    pub(super) fn gains_tests(&self, base: &[&str]) -> bool {
+        let new = self.new.as_deref().filter(|_| !self.is_test);
+        new.is_some_and(|new| inline_test::is_lost(&self.path, new, base))
+    }
+
+    /// Returns the base's text with the tests beside the code as they are now, and with what makes
+    /// `added`, files of the change, part of the program.
+    pub(super) fn base_with_own_tests(&self, added: &[&Path]) -> Option<String> {
+        let old = self.old.as_deref().unwrap_or_default();
+        let new = self.new.as_deref()?;
+        let (was, is) = (inline_test::test_lines(old), inline_test::test_lines(new));
+        let diff = TextDiff::from_lines(old, new);
+        let (before, after) = (diff.old_slices(), diff.new_slices());
+        let mut text = String::new();
+        for op in diff.ops() {
+            if matches!(op, DiffOp::Equal { .. }) {
+                text.extend(before.get(op.old_range())?.iter().copied());
+                continue;
+            }
+            let code = op.old_range().filter(|n| !was.contains(n));
+            text.extend(code.filter_map(|n| before.get(n)).copied());
+            let stays = |n: &usize| {
+                is.contains(n) || after.get(*n).is_some_and(|line| declares(line, added))
+            };
+            let tests = op.new_range().filter(stays);
+            text.extend(tests.filter_map(|n| after.get(n)).copied());
+        }
+        Some(text)
+    }
+
     /// Returns it with the examples of its documentation as at the base, where they differ.
     pub(super) fn with_base_examples(&self) -> Option<String> {
         let (Some(old), Some(new), false) = (&self.old, &self.new, self.is_test) else {
@@ -103,6 +135,11 @@ impl TextChange {
     /// Tells whether the change adds it.
     pub(super) const fn is_new(&self) -> bool {
         self.old.is_none()
+    }
+
+    /// Returns the base's text, if it was there.
+    pub(super) fn base_text(&self) -> Option<&str> {
+        self.old.as_deref()
     }
 
     /// Returns its new text, if it is there.
@@ -217,6 +254,20 @@ impl TextChange {
     }
 }
 
+/// Tells whether a line says that one of these files is a module of the program.
+fn declares(line: &str, added: &[&Path]) -> bool {
+    let words = line.trim().trim_end_matches(';').split_once("mod ");
+    let Some((visibility, name)) = words else {
+        return false;
+    };
+    let is_whole = visibility.is_empty() || visibility.starts_with("pub");
+    let is_it = |path: &&Path| {
+        let module = path.with_extension("");
+        module.ends_with(name) || module.ends_with(Path::new(name).join("mod"))
+    };
+    is_whole && line.trim_end().ends_with(';') && added.iter().any(is_it)
+}
+
 /// Returns the signs of a cheat in what a change adds.
 pub(super) fn signs(
     repository: &Repository,
@@ -257,7 +308,7 @@ pub(super) const fn files_max() -> usize {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
 
     use super::TextChange;
 
@@ -296,6 +347,38 @@ mod tests {
         assert_eq!(
             change(None, Some("x\n")).without(&BTreeSet::from([1])),
             None
+        );
+    }
+
+    #[test]
+    fn tests_beside_the_code_stay_where_the_code_is_as_before() {
+        let tests = "#[cfg(test)]\nmod tests {\n    #[test]\n    fn one() { f(); }\n}\n";
+        let old = format!("fn f() {{}}\n{tests}");
+        let added = tests.replace(
+            "    fn one() { f(); }\n",
+            "    fn one() { f(); }\n\n    #[test]\n    fn two() { g(); }\n",
+        );
+        let now = |old: Option<&str>, new: &str| TextChange {
+            path: PathBuf::from("src/lib.rs"),
+            ..change(old, Some(new))
+        };
+        let new = format!("mod b;\nmod c;\nfn f() {{ g() }}\nfn g() {{}}\n{added}");
+        let own = now(Some(&old), &new);
+        assert!(own.gains_tests(&[&old]));
+        assert!(!own.gains_tests(&[&old, &added]));
+        assert_eq!(
+            own.base_with_own_tests(&[Path::new("src/b.rs")]).unwrap(),
+            format!("fn f() {{}}\nmod b;\n{added}")
+        );
+        // The first tests of a file come with the code that they test.
+        let first = format!("fn f() {{}}\nfn g() {{}}\n\n{tests}");
+        assert_eq!(
+            now(Some("fn f() {}\n"), &first).base_with_own_tests(&[]),
+            Some(format!("fn f() {{}}\n{tests}"))
+        );
+        assert_eq!(
+            now(None, &first).base_with_own_tests(&[]).as_deref(),
+            Some(tests)
         );
     }
 

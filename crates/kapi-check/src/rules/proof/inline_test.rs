@@ -36,6 +36,27 @@ pub fn is_lost(path: &Path, old: &str, changed: &[&str]) -> bool {
     !items.is_empty()
 }
 
+/// Returns which lines belong to a test module, or to a test outside of one, counted from 0.
+#[must_use]
+pub fn test_lines(text: &str) -> BTreeSet<usize> {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let depths = depths(&lines.join("\n"));
+    let depth_after = |n: usize| depths.get(n).copied().unwrap_or_default();
+    let mut found = BTreeSet::new();
+    let mut at = 0;
+    while let Some(line) = lines.get(at) {
+        let begins = is_test_only(line) || is_test_attribute(line);
+        let from = at.checked_sub(1).map_or(0, depth_after);
+        let is_end = |n: &usize| {
+            depth_after(*n) <= from && lines.get(*n).is_some_and(|line| ends_item(line))
+        };
+        let end = (at..lines.len()).find(is_end).filter(|_| begins);
+        found.extend(end.map(|end| at..=end).into_iter().flatten());
+        at = end.unwrap_or(at) + 1;
+    }
+    found
+}
+
 /// Returns the new text with the old one's examples in the place of its own, where they differ and
 /// each has its counterpart.
 #[must_use]
@@ -103,9 +124,7 @@ fn test_items<'t>(lines: &[&'t str]) -> Vec<Vec<&'t str>> {
             from = depth_before(n);
         }
         item.push(*line);
-        let opens_module = item
-            .iter()
-            .any(|line| line.starts_with("#[cfg(") && line.contains("test"))
+        let opens_module = item.iter().any(|line| is_test_only(line))
             && line.ends_with('{')
             && (line.starts_with("mod ") || line.contains(" mod "));
         if opens_module {
@@ -114,15 +133,13 @@ fn test_items<'t>(lines: &[&'t str]) -> Vec<Vec<&'t str>> {
             continue;
         }
         // What opens something that is no test is looked into.
-        let is_test = item
-            .iter()
-            .any(|line| line.starts_with("#[test]") || line.ends_with("::test]"));
+        let is_test = item.iter().any(|line| is_test_attribute(line));
         let is_within = !modules.is_empty();
         if depth_after(n) > from && !is_test && !is_within {
             item.clear();
             continue;
         }
-        if depth_after(n) <= from && line.ends_with(['}', ';', ',']) {
+        if depth_after(n) <= from && ends_item(line) {
             let is_kept =
                 (is_test || is_within) && !item.iter().any(|line| line.starts_with("use "));
             let whole = std::mem::take(&mut item);
@@ -135,6 +152,21 @@ fn test_items<'t>(lines: &[&'t str]) -> Vec<Vec<&'t str>> {
         }
     }
     items
+}
+
+/// Tells whether a line says that what follows is there for tests alone.
+fn is_test_only(line: &str) -> bool {
+    line.starts_with("#[cfg(") && line.contains("test") && !line.contains("not(test")
+}
+
+/// Tells whether a line says that what follows is a test.
+fn is_test_attribute(line: &str) -> bool {
+    line.starts_with("#[test]") || line.ends_with("::test]")
+}
+
+/// Tells whether a line can be the last of an item.
+fn ends_item(line: &str) -> bool {
+    line.ends_with(['}', ';', ','])
 }
 
 /// Returns how many braces are open behind each line.
@@ -229,7 +261,7 @@ fn prompted(lines: &[&str]) -> Vec<Range<usize>> {
 mod tests {
     use std::path::Path;
 
-    use super::{is_lost, with_examples_of};
+    use super::{is_lost, test_lines, with_examples_of};
 
     const OLD: &str = "\
 pub fn f() -> char {
@@ -308,6 +340,23 @@ pub fn g() {}
             assert_ne!(new, OLD);
             check(&[&new], true);
         }
+    }
+
+    #[test]
+    fn lines_of_tests_are_told_from_those_of_code() {
+        let code = |text: &str| -> Vec<String> {
+            let tests = test_lines(text);
+            let lines = text.lines().enumerate();
+            let code = lines.filter(|(n, line)| !tests.contains(n) && !line.is_empty());
+            code.map(|(_, line)| line.to_owned()).collect()
+        };
+        assert_eq!(
+            code(OLD),
+            ["pub fn f() -> char {", "    '{'", "}", "pub fn g() {}"]
+        );
+        let lone = "#[test]\nfn t() {\n    f();\n}\n#[cfg(not(test))]\nfn f() {}\n";
+        assert_eq!(code(lone), ["#[cfg(not(test))]", "fn f() {}"]);
+        assert_eq!(code("#[cfg(test)]\nmod tests;\nmod a;\n"), ["mod a;"]);
     }
 
     #[test]
