@@ -224,3 +224,17 @@ fn nothing_of_the_change_runs_while_its_dependencies_are_installed() {
         "{output:?}"
     );
 }
+
+#[test]
+fn a_lock_file_among_what_steers_the_checks_is_not_installed_from() {
+    let env = Environment::new();
+    env.write("sum.sh", "echo 2\n");
+    env.commit_all("a sum that is wrong");
+    env.write("sum.sh", "echo 3\n");
+    env.write(".circleci/requirements.txt", "seven==1.0.0\n");
+    env.commit_all("a sum that is right");
+    let check = "sh sum.sh | grep 3";
+    let output = env.kapi(&["prove", "HEAD", "--base", "HEAD~1", "--verify", check]);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.stdout.starts_with("proved"), "{output:?}");
+}

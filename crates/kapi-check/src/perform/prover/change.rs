@@ -310,9 +310,9 @@ impl ProvedChange {
         files.collect()
     }
 
-    /// Returns lock files that it changes.
-    pub(super) fn lock_files(&self) -> &[String] {
-        &self.facts.lock_files
+    /// Returns lock files that it changes and that are there where nothing that the work wrote runs.
+    pub(super) fn lock_files(&self) -> Vec<String> {
+        self.facts.locks_to_install()
     }
 
     /// Tells whether it changes the source of a dependency that the project holds.

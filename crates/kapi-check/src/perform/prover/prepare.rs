@@ -51,14 +51,15 @@ impl Prover<'_> {
         work: &WorkToProve<'_>,
         claim: &ProofClaim<'_>,
     ) -> Result<WorkDependencies, Failure> {
+        let locks = work.change.lock_files();
         // A container has dependencies of its own.
-        if self.site.level != SandboxLevel::Native || work.change.lock_files().is_empty() {
+        if self.site.level != SandboxLevel::Native || locks.is_empty() {
             return Ok(WorkDependencies::AsLent);
         }
         let table = ecosystems::table()?;
         let repository = &self.repo.repository;
         let mut installs = Vec::new();
-        for install in InstallStep::all(table, work.change.lock_files()) {
+        for install in InstallStep::all(table, &locks) {
             let read = repository.file_at(&work.commit, &install.lock, LOCK_BYTES_MAX);
             // One that is gone asks for nothing.
             if let Some(content) = read.map_err(|error| failure::plain(&error))? {

@@ -118,6 +118,20 @@ impl CheckChanges {
         self.tests.iter().filter(is_refused).collect()
     }
 
+    /// Returns lock files that dependencies may be installed from: what newly steers the checks is not
+    /// there where they are installed.
+    #[must_use]
+    pub fn locks_to_install(&self) -> Vec<String> {
+        let is_put_back = |lock: &&String| {
+            let mut steering = self.steering.iter();
+            steering.any(|one| {
+                one.path == **lock && one.disposition == TestEdit::Added && one.parts.is_empty()
+            })
+        };
+        let locks = self.lock_files.iter();
+        locks.filter(|lock| !is_put_back(lock)).cloned().collect()
+    }
+
     fn add(
         &mut self,
         present: &Present<'_>,
@@ -239,6 +253,20 @@ mod tests {
                 shadows: vec!["unittest.py".into()],
                 lock_files: vec!["uv.lock".into()],
             }
+        );
+    }
+
+    #[test]
+    fn a_lock_file_that_newly_steers_the_checks_is_not_installed_from() {
+        let found = changes(&[
+            (".circleci/requirements.txt", PathChangeKind::Added),
+            ("web/package-lock.json", PathChangeKind::Added),
+            ("uv.lock", PathChangeKind::Modified),
+        ]);
+        assert_eq!(found.lock_files.len(), 3);
+        assert_eq!(
+            found.locks_to_install(),
+            ["uv.lock", "web/package-lock.json"]
         );
     }
 
