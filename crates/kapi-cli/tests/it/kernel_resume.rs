@@ -98,6 +98,17 @@ fn run(env: &Environment, agent: &str) -> i32 {
         .code
 }
 
+/// Has the next worker do what a killed one left. Where that one made a git process less than was
+/// counted, the next is killed at it instead, and one more takes over.
+fn take_over(env: &Environment, case: &str) {
+    let mut once = env.kapi(&["up", "--once"]);
+    if once.code == -1 {
+        env.await_no_process();
+        once = env.kapi(&["up", "--once"]);
+    }
+    assert_eq!(once.code, 0, "{case}: {once:?}");
+}
+
 /// Checks that the task is done, by one run of its agent, and that nothing else is left.
 fn assert_done_once(env: &Environment, case: &str) {
     let shown = env.json(&["show", "task_1"]);
@@ -132,8 +143,7 @@ fn finished_work_is_adopted_wherever_its_worker_was_killed() {
         killed_at(&mut env, *n);
         run(&env, WORKER);
         env.await_no_process();
-        let once = env.kapi(&["up", "--once"]);
-        assert_eq!(once.code, 0, "{case}: {once:?}");
+        take_over(&env, &case);
         assert_done_once(&env, &case);
     });
 }
@@ -154,8 +164,8 @@ fn an_agents_own_commits_are_kept_wherever_its_worker_was_killed() {
     let mut env = Environment::new();
     let git = killed_at(&mut env, 0);
     assert_eq!(keep(&env), 0);
-    assert_eq!(subjects(&env).trim(), expected);
     let calls = git.said();
+    assert_eq!(subjects(&env).trim(), expected);
     let cases: Vec<usize> = (1..=calls.len()).step_by(4).collect();
     for_each(&cases, |n| {
         let case = format!("killed at {n}: {}", calls[n - 1]);
@@ -163,8 +173,7 @@ fn an_agents_own_commits_are_kept_wherever_its_worker_was_killed() {
         killed_at(&mut env, *n);
         keep(&env);
         env.await_no_process();
-        let once = env.kapi(&["up", "--once"]);
-        assert_eq!(once.code, 0, "{case}: {once:?}");
+        take_over(&env, &case);
         assert_done_once(&env, &case);
         assert_eq!(subjects(&env).trim(), expected, "{case}");
     });
@@ -361,8 +370,7 @@ fn a_loops_run_goes_on_with_an_agent_that_had_finished_unrecorded() {
     assert_eq!(branches(&env), ["kapi/fix-task_1"]);
     for_each(&[1, 2, 3, n_calls / 2, n_calls], |n| {
         let (env, _) = machine(*n);
-        let once = env.kapi(&["up", "--once"]);
-        assert_eq!(once.code, 0, "{n}: {once:?}");
+        take_over(&env, &n.to_string());
         let shown = env.json(&["show", "task_1"]);
         assert_eq!(shown["state"], "completed", "{n}: {shown:#}");
         assert_eq!(agent_runs(&env), 1, "{n}: {shown:#}");
