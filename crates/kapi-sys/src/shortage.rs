@@ -7,14 +7,13 @@ use std::io;
 
 use rustix::io::Errno;
 
-/// What the system says when a disk, a quota, the memory, or the tables of files and processes are full.
-const SHORTAGES: [Errno; 6] = [
+/// What the system says when a disk, a quota, the memory, or a table of open files is full.
+const SHORTAGES: [Errno; 5] = [
     Errno::NOSPC,
     Errno::DQUOT,
     Errno::NOMEM,
     Errno::MFILE,
     Errno::NFILE,
-    Errno::AGAIN,
 ];
 
 /// Tells whether an error, or one of its causes, is a shortage that passes.

@@ -4,10 +4,11 @@ use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use rustix::process::Signal;
+
 use crate::environment::{Environment, await_some};
 use crate::kernel_loop::define;
-use crate::program::Running;
-use crate::up_kernel::end;
+use crate::program::{Running, parse};
 
 const EVERY_SECOND: &str = "trigger:\n  type: cron\n  schedule: \"* * * * * *\"";
 
@@ -24,7 +25,7 @@ fn a_supervisor_waits_for_room_on_the_disk_and_resumes() {
         kernel.display()
     );
     command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &mount]);
-    command.args([env!("CARGO_BIN_EXE_kapi"), "up"]);
+    command.args([env!("CARGO_BIN_EXE_kapi"), "up", "--json"]);
     let mut up = Running::spawn(command);
     let seen = PathBuf::from(format!("/proc/{}/root{}", up.id(), kernel.display()));
     let n_ended = || {
@@ -48,5 +49,11 @@ fn a_supervisor_waits_for_room_on_the_disk_and_resumes() {
     fs::remove_file(&filler).unwrap();
     let before = n_ended();
     await_some("a run after that", || (n_ended() > before).then_some(()));
-    end(up);
+    up.signal(Signal::INT);
+    let output = up.finish();
+    assert_eq!(output.code, 130, "{output:?}");
+    // What was done before that is told as well.
+    let result = parse(output.stdout.lines().last().unwrap());
+    assert_eq!(result["tasks"][0]["id"], "task_1", "{result:#}");
+    assert_eq!(result["tasks"][0]["state"], "completed", "{result:#}");
 }

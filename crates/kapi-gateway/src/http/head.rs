@@ -258,7 +258,7 @@ impl ResponseHead {
     }
 }
 
-/// Returns the words for a status of an answer of our own; it is given with the code and nobody reads it.
+/// Returns the reason phrase of a status of our own answers.
 const fn reason(status: u16) -> &'static str {
     match status {
         202 => "Accepted",

@@ -128,10 +128,10 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
             self.threads.call_off(&|_, _| false);
             self.tasks.call_off();
         }
+        self.tally.tasks = self.tasks.tally();
         tally.add(self.tally);
         result?;
-        tally.tasks.add(self.tasks.end()?);
-        Ok(())
+        self.tasks.end()
     }
 
     fn step(&mut self, is_leaving: bool) -> Result<(), Error> {

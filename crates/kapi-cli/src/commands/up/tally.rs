@@ -31,6 +31,8 @@ impl SupervisorTally {
         self.failed = later.failed;
         self.parked = later.parked;
         self.undriven = later.undriven;
+        self.tasks.worked.extend(later.tasks.worked);
+        self.tasks.waiting = later.tasks.waiting;
     }
 }
 
@@ -41,12 +43,4 @@ pub(super) struct TaskTally {
     pub(super) worked: BTreeMap<KernelTaskId, KernelTaskState>,
     /// Tasks that wait.
     pub(super) waiting: usize,
-}
-
-impl TaskTally {
-    /// Adds what became of tasks later.
-    pub(super) fn add(&mut self, later: Self) {
-        self.worked.extend(later.worked);
-        self.waiting = later.waiting;
-    }
 }

@@ -436,14 +436,18 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
         self.worker.leave();
     }
 
-    /// Leads no more, and tells what was done.
-    pub(super) fn end(mut self) -> Result<TaskTally, Error> {
+    /// Returns what was done, once.
+    pub(super) fn tally(&mut self) -> TaskTally {
+        std::mem::take(&mut self.tally)
+    }
+
+    /// Leads no more.
+    pub(super) fn end(mut self) -> Result<(), Error> {
         self.calls.iter_mut().for_each(InboundCalls::end);
         self.listening = None;
         let (queue, own) = self.worker.queue();
         let resigned = self.leader.resign(queue, own);
-        resigned.map_err(|error| failed(&error))?;
-        Ok(self.tally)
+        resigned.map_err(|error| failed(&error))
     }
 }
 
