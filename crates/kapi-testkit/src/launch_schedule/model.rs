@@ -66,7 +66,7 @@ impl Generator {
             4 => format!(
                 "git checkout --quiet --force --detach; git rebase --quiet {branch} >/dev/null 2>&1 || git rebase --abort >/dev/null 2>&1 || true"
             ),
-            5 => "git ls-files -z | xargs -0 -r rm -f".to_owned(),
+            5 => "git ls-files -z | xargs -0 -r rm -rf".to_owned(),
             6 => format!("echo SECRET > .env; {}", self.edit(PERSON).script()),
             _ => {
                 "git stash --quiet --include-untracked || true; git reset --quiet --hard".to_owned()
