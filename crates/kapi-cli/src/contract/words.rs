@@ -200,7 +200,7 @@ fn policy_row(policy: &CheckPolicy) -> Option<(&'static str, String)> {
     if policy.tests != usual.tests {
         parts.push(match policy.tests {
             TestPolicy::Locked => "tests locked: none may be added, changed or removed",
-            TestPolicy::Additive => "tests additive: existing tests must stay unchanged",
+            TestPolicy::Additive => "tests additive: every statement of an existing test must stay",
             TestPolicy::Free => "tests free: they may change; Kapi reports every difference",
         });
     }

@@ -40,8 +40,8 @@ fn a_fix_that_extends_a_test_file_is_proved() {
     let output = prove(&env, &[("calc.py", RIGHT), ("tests/test_calc.py", &more)]);
     assert_eq!(output.code, 0, "{output:?}");
     assert!(output.stdout.starts_with("proved"), "{output:?}");
-    let line =
-        "existing tests extended: tests/test_calc.py; with the base's tests the checks also pass";
+    let line = "existing tests extended, moved or reformatted: tests/test_calc.py; with the base's tests the \
+         checks also pass";
     assert!(output.stdout.contains(line), "{output:?}");
 }
 
@@ -56,6 +56,35 @@ fn lines_added_to_a_test_replace_no_fix() {
         assert_eq!(output.code, 5, "{tests}: {output:?}");
         assert!(output.stdout.starts_with("refused"), "{tests}: {output:?}");
     }
+}
+
+#[test]
+fn a_fix_beside_tests_with_other_imports_and_another_form_is_proved() {
+    let form = TESTS
+        .replace("import unittest\n", "")
+        .replace("from calc", "import unittest\n\nfrom calc")
+        .replace(
+            "(add(1, 1), 2)",
+            "(\n            add(1, 1),\n            2,\n        )",
+        );
+    let more = format!("{form}        self.assertEqual(add(2, 2), 4)\n");
+    let output = prove(
+        &broken(),
+        &[("calc.py", RIGHT), ("tests/test_calc.py", &more)],
+    );
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.stdout.starts_with("proved"), "{output:?}");
+    // What the tests are made of decides, not what they call it.
+    let lenient = TESTS.replace("import unittest", "from tests import lenient as unittest");
+    let module = "from unittest import *\n\n\nclass TestCase(TestCase):\n    \
+                  def assertEqual(self, *_):\n        pass\n";
+    let files = [
+        ("tests/lenient.py", module),
+        ("tests/test_calc.py", &lenient),
+    ];
+    let output = prove(&broken(), &files);
+    assert_eq!(output.code, 5, "{output:?}");
+    assert!(output.stdout.starts_with("refused"), "{output:?}");
 }
 
 #[test]

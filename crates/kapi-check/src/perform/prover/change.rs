@@ -234,8 +234,8 @@ impl ProvedChange {
         self.test_hosts().filter(move |path| !is_new(path))
     }
 
-    /// Tells whether a test of the base keeps all that it says: lines are added to it, its form differs,
-    /// or it has another name.
+    /// Tells whether a test of the base keeps all that it says: lines are added to it, its form or its
+    /// imports differ, or it has another name.
     fn keeps(&self, path: &str) -> bool {
         let mut texts = self.texts.iter();
         let text = texts.find(|text| text.path == Path::new(path));

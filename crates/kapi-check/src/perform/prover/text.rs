@@ -11,7 +11,7 @@ use kapi_git::repository::Repository;
 use kapi_run::failure;
 use similar::{DiffOp, TextDiff};
 
-use crate::rules::proof::form::is_same_but_for_form;
+use crate::rules::proof::form::keeps_statements;
 use crate::rules::proof::inline_test;
 use crate::rules::proof::notice::literal::BaseTests;
 use crate::rules::proof::notice::{AddedLine, Notice, NoticeKind, notices};
@@ -55,13 +55,13 @@ impl TextChange {
         old.lines().all(|line| now.any(|other| other == line))
     }
 
-    /// Tells whether it is a test that says the same as `other` did, in this or another form.
+    /// Tells whether it is a test that still says all that `other` said, in this or another form.
     pub(super) fn restates(&self, other: &Self) -> bool {
         let (Some(old), Some(new)) = (&other.old, &self.new) else {
             return false;
         };
         let path = self.path.to_string_lossy();
-        self.is_test && (old == new || is_same_but_for_form(&path, old, new))
+        self.is_test && (old == new || keeps_statements(&path, old, new))
     }
 
     /// Tells whether it had a test beside what it tests that is nowhere in `changed`, the new texts of

@@ -20,7 +20,8 @@ pub struct Inspection {
     /// Tests of the base that the change modifies or removes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tests_changed: Vec<String>,
-    /// Tests of the base that keep every line they had, and have more of them.
+    /// Tests of the base that keep every statement they had: they have more of them, another form, other
+    /// imports or another name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tests_extended: Vec<String>,
     /// Files that steer the checks and that the change adds, modifies or removes.
@@ -143,7 +144,7 @@ impl Inspection {
         }
         let tests = [
             ("changed or removed", &self.tests_changed),
-            ("extended", &self.tests_extended),
+            ("extended, moved or reformatted", &self.tests_extended),
         ];
         for (how, paths) in tests.into_iter().filter(|(_, paths)| !paths.is_empty()) {
             let outcome = self.outcome("the base's tests", &self.with_base_tests);

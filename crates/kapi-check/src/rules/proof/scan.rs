@@ -208,10 +208,20 @@ pub(in crate::rules::proof) fn code_bytes(text: &str, language: Language) -> Vec
     found
 }
 
-/// Returns the words and signs of a text; of a literal what stands between its quotes, after a mark.
-/// In Python a statement begins with how many others it stands within.
-pub(in crate::rules::proof) fn tokens(text: &str, language: Language) -> Vec<String> {
+/// A word or a sign of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::rules::proof) struct Token {
+    /// The word or the sign; of a literal what stands between its quotes, after a quote.
+    pub(in crate::rules::proof) text: String,
+    /// Where it begins.
+    pub(in crate::rules::proof) start: usize,
+}
+
+/// Returns the words and signs of a text. In Python a statement begins with how many others it stands
+/// within.
+pub(in crate::rules::proof) fn tokens(text: &str, language: Language) -> Vec<Token> {
     let mut found = Vec::new();
+    let mut push = |start: usize, text: String| found.push(Token { text, start });
     let mut indents = vec![0];
     let (mut at, mut depth, mut is_start) = (0, 0_usize, true);
     while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
@@ -229,18 +239,18 @@ pub(in crate::rules::proof) fn tokens(text: &str, language: Language) -> Vec<Str
             if indents.last() != Some(&indent) {
                 indents.push(indent);
             }
-            found.push(format!("\n{}", indents.len()));
+            push(at, format!("\n{}", indents.len()));
             is_start = false;
         }
         if let Some(end) = literal_end(text, at, language) {
             let inner = text.get(at..end).unwrap_or_default();
-            found.push(format!("\"{}", inner.trim_matches(['"', '\'', '`'])));
+            push(at, format!("\"{}", inner.trim_matches(['"', '\'', '`'])));
             at = end;
         } else if c.is_alphanumeric() || c == '_' {
             let rest = text.get(at..).unwrap_or_default();
             let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_'));
             let word = rest.get(..length.unwrap_or(rest.len())).unwrap_or_default();
-            found.push(word.to_owned());
+            push(at, word.to_owned());
             at += word.len();
         } else {
             match c {
@@ -250,7 +260,7 @@ pub(in crate::rules::proof) fn tokens(text: &str, language: Language) -> Vec<Str
                 _ => {}
             }
             if !c.is_whitespace() {
-                found.push(c.to_string());
+                push(at, c.to_string());
             }
             at += c.len_utf8();
         }
