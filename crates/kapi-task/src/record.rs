@@ -28,3 +28,4 @@ pub mod store;
 pub mod template;
 pub mod terms;
 pub mod worker;
+pub mod zone;

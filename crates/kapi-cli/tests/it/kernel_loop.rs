@@ -314,6 +314,26 @@ fn the_next_times_of_all_schedules_are_told_in_their_order() {
 }
 
 #[test]
+fn a_schedule_may_be_meant_in_the_zone_of_the_machine() {
+    let mut env = Environment::new();
+    let at = |zone: &str| format!("trigger: {{type: cron, schedule: \"0 3 * * *\", zone: {zone}}}");
+    define(&env, "here", &at("local"));
+    define(&env, "tokyo", &at("Asia/Tokyo"));
+    define(&env, "utc", &at("UTC"));
+    for (zone, same) in [
+        ("Asia/Tokyo", "tokyo"),
+        (":Asia/Tokyo", "tokyo"),
+        ("UTC", "utc"),
+    ] {
+        env.set("TZ", zone);
+        let [here, other] = ["here", same].map(|name| listed(&env, name)["next_at_ms"].clone());
+        assert!(here.is_number() && here == other, "{zone}: {here} {other}");
+    }
+    let shown = env.kapi(&["loop", "next", "here", "--limit", "1"]).stdout;
+    assert!(shown.contains("03:00"), "{shown}");
+}
+
+#[test]
 fn loops_are_switched_by_a_person_alone() {
     let mut env = Environment::new();
     define(

@@ -4,22 +4,22 @@
 //! clock, and nothing of what a time decides.
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
+use crate::record::zone::zone;
 use crate::rules::condition::window::{LocalTime, Weekday};
 use crate::rules::condition::{Condition, ConditionQuestion, Facts, ProbeAnswer, needs};
 
 /// Tells whether there is a time zone of this name.
 #[must_use]
-pub fn is_zone(zone: &str) -> bool {
-    TimeZone::get(zone).is_ok()
+pub fn is_zone(name: &str) -> bool {
+    zone(name).is_ok()
 }
 
 /// Returns what the clocks of a zone show at an instant; `None` when there is no such zone or the
 /// instant lies thousands of years away.
 #[must_use]
-pub fn local_time(zone: &str, now_ms: i64) -> Option<LocalTime> {
-    let zone = TimeZone::get(zone).ok()?;
+pub fn local_time(name: &str, now_ms: i64) -> Option<LocalTime> {
+    let zone = zone(name).ok()?;
     let local = Timestamp::from_millisecond(now_ms).ok()?.to_zoned(zone);
     let location = usize::try_from(local.weekday().to_monday_zero_offset()).ok()?;
     let minutes = u16::try_from(i16::from(local.hour()) * 60 + i16::from(local.minute())).ok()?;

@@ -20,6 +20,7 @@ use crate::record::cron::error::CronError;
 use crate::record::cron::field::CronFieldPart;
 use crate::record::cron::line::CronLine;
 use crate::record::cron::pattern::SchedulePattern;
+use crate::record::zone::{name_of, zone};
 
 /// How far ahead an instant is searched. A 29 February of one weekday comes back after 40 years
 /// at most (across 2100), so nothing that fires at all is missed.
@@ -51,7 +52,7 @@ pub struct Cron {
 
 impl Cron {
     /// Reads a schedule: five fields, six with the second first, or a name such as `@daily`; and
-    /// the zone in which its times are meant (`Europe/Berlin`, `UTC`).
+    /// the zone in which its times are meant (`Europe/Berlin`, `UTC`, `local`).
     ///
     /// The zone's rules come from this machine, or from this program where the machine has none.
     ///
@@ -86,7 +87,7 @@ impl Cron {
     /// Returns the name of its time zone.
     #[must_use]
     pub fn zone(&self) -> &str {
-        self.zone.iana_name().unwrap_or("UTC")
+        name_of(&self.zone)
     }
 
     /// Returns the first instant that is strictly later; none only at the end of the calendar.
@@ -203,7 +204,7 @@ impl Stretch {
 }
 
 fn zone_named(name: &str) -> Result<TimeZone, CronError> {
-    let zone = TimeZone::get(name).map_err(|source| CronError::Zone {
+    let zone = zone(name).map_err(|source| CronError::Zone {
         zone: name.to_owned(),
         source,
     })?;

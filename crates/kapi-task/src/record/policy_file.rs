@@ -73,7 +73,7 @@ pub fn parse(file: &str, text: &str) -> PolicySource {
         let zone = rule.when.window.as_ref().map(|window| &window.zone);
         if let Some(zone) = zone.filter(|zone| !is_zone(zone)) {
             let what = format!("there is no time zone {zone:?}");
-            let remedy = "write a name of the IANA database, like Europe/Berlin or UTC";
+            let remedy = "write a name of the IANA database, like Europe/Berlin or UTC, or local";
             zones.at_key(rule.line, "when.zone", what, remedy);
         }
     }

@@ -182,7 +182,7 @@ pub enum ConditionQuestion {
     },
     /// What time is it in a zone? [`ProbeAnswer::LocalTime`].
     LocalTime {
-        /// The zone's name in the IANA database.
+        /// The zone's name in the IANA database, or `local`.
         zone: String,
     },
     /// How did the last run come out? [`ProbeAnswer::Result`].

@@ -65,7 +65,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             }));
             return Ok(Exit::Success);
         }
-        let wall = Wall::new(context);
+        let wall = Wall::new();
         for task in &runs {
             announce(context, task, &wall, now_ms);
         }

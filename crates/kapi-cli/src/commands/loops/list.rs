@@ -51,7 +51,7 @@ pub(super) fn run(context: &Context) -> Result<Exit, Error> {
             context.ui.json(&LoopListView { loops, faults });
             return Ok(Exit::Success);
         }
-        let wall = Wall::new(context);
+        let wall = Wall::new();
         let width = |text: fn(&LoopView) -> &str| {
             let widths = loops.iter().map(|view| text(view).chars().count());
             widths.max().unwrap_or(0)

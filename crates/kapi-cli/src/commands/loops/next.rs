@@ -77,7 +77,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 }
 
 fn show(context: &Context, rows: &[NextRow<'_>], now_ms: i64) {
-    let wall = Wall::new(context);
+    let wall = Wall::new();
     for row in rows {
         let off = if row.is_enabled { "" } else { "  (off)" };
         let at = wall.show(row.at_ms, now_ms);

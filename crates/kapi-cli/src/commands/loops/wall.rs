@@ -2,18 +2,9 @@
 //!
 //! The zone is the machine's: `TZ`, or where /etc/localtime leads. Without either it is UTC.
 
-use std::fs;
-use std::path::Path;
-
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-
-use crate::context::Context;
-
-/// Where the system says which zone it is in.
-const LOCALTIME: &str = "/etc/localtime";
-/// What a zone's name stands behind in a path.
-const ZONES: &str = "zoneinfo/";
+use kapi_task::record::zone;
 
 /// The clock on the wall.
 #[derive(Debug, Clone)]
@@ -23,19 +14,9 @@ pub(super) struct Wall {
 
 impl Wall {
     /// Finds out in which zone this machine is.
-    pub(super) fn new(context: &Context) -> Self {
-        let said = context
-            .variable("TZ")
-            .map(|name| name.trim_start_matches(':').to_owned());
-        let linked = || {
-            let leads = fs::read_link(Path::new(LOCALTIME)).ok()?;
-            let path = leads.to_str()?.to_owned();
-            path.split_once(ZONES).map(|(_, name)| name.to_owned())
-        };
-        let name = said.filter(|name| !name.is_empty()).or_else(linked);
-        let zone = name.and_then(|name| TimeZone::get(&name).ok());
+    pub(super) fn new() -> Self {
         Self {
-            zone: zone.unwrap_or(TimeZone::UTC),
+            zone: zone::local(),
         }
     }
 

@@ -231,7 +231,11 @@ pub(super) fn definition(
 fn should_run(said: Setting<ConditionForm>, faults: &mut Faults) -> Condition {
     if let Some(zone) = unknown_zone(&said.value.0) {
         let what = format!("there is no time zone {zone:?}");
-        faults.at(&said, what, "use a name such as Europe/Berlin or UTC");
+        faults.at(
+            &said,
+            what,
+            "use a name such as Europe/Berlin, UTC or local",
+        );
     }
     said.value.0
 }

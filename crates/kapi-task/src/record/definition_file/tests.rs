@@ -413,7 +413,7 @@ fn a_condition_that_names_no_time_zone_is_refused_when_it_is_written() {
     assert_eq!(
         found,
         "a.md:3: `should_run`: there is no time zone \"Europe/Atlantis\"; use a name such as \
-         Europe/Berlin or UTC"
+         Europe/Berlin, UTC or local"
     );
     read("should_run:\n  time: {zone: Europe/Berlin}");
 }

@@ -153,7 +153,7 @@ fn what_is_wrong_denies_and_says_where() {
         ),
         (
             "rules:\n  - effect: deny\n    when: {days: mon, zone: Europe/Atlantis}\n",
-            "the policy cannot be used: `when.zone`: there is no time zone \"Europe/Atlantis\"; write a name of the IANA database, like Europe/Berlin or UTC (policy file, .ilchul/policy.yaml, line 2)",
+            "the policy cannot be used: `when.zone`: there is no time zone \"Europe/Atlantis\"; write a name of the IANA database, like Europe/Berlin or UTC, or local (policy file, .ilchul/policy.yaml, line 2)",
         ),
         (
             "backgroundTask:\n  maxPromptChars: .inf\n",

@@ -64,7 +64,7 @@ pub struct Window {
     pub from: u16,
     /// The first minute of the day that is not in it any more; 1440 is midnight.
     pub to: u16,
-    /// The zone's name in the IANA database.
+    /// The zone's name in the IANA database, or `local` for the machine's.
     pub zone: String,
 }
 
@@ -231,7 +231,7 @@ impl<'de> Deserialize<'de> for ZoneForm {
                 return Ok(Self(text.to_owned()));
             }
             Err(format!(
-                "{text:?} is not a time zone name\nwrite a name like Europe/Berlin or UTC"
+                "{text:?} is not a time zone name\nwrite a name like Europe/Berlin, UTC or local"
             ))
         })
     }

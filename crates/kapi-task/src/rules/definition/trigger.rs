@@ -26,7 +26,7 @@ pub enum LoopTrigger {
     Cron {
         /// The instants, in five or six fields.
         schedule: String,
-        /// The IANA name of the zone that they are meant in.
+        /// The IANA name of the zone that they are meant in, or `local` for the machine's.
         zone: String,
         /// What becomes of instants that nobody was there for.
         misfire: Misfire,

@@ -194,7 +194,7 @@ fn when(form: Setting<WhenForm>, faults: &mut Faults) -> Option<(When, Option<Ru
             })
         }
         None if is_timed && !faults.blames(&below(&at_when.key, "zone")) => {
-            let remedy = "add `zone: Europe/Berlin` with your own, or `zone: UTC`";
+            let remedy = "add `zone: Europe/Berlin` with your own, `zone: local` or `zone: UTC`";
             faults.at(&at_when, "a time needs its zone", remedy);
             Err(())
         }

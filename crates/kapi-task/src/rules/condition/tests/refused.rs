@@ -78,7 +78,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     (
         "time: {zone: ../../etc/localtime}",
         "f:2: `c.time.zone`: \"../../etc/localtime\" is not a time zone name",
-        "write a name like Europe/Berlin or UTC",
+        "write a name like Europe/Berlin, UTC or local",
     ),
     (
         "last_result: {loop: A B, is: failed}",

@@ -109,7 +109,7 @@ const WRONG: &[(&str, &str, &str, &str)] = &[
         "rules: [{effect: deny, when: {days: mon}}]",
         "rules[0].when",
         "a time needs its zone",
-        "add `zone: Europe/Berlin` with your own, or `zone: UTC`",
+        "add `zone: Europe/Berlin` with your own, `zone: local` or `zone: UTC`",
     ),
     (
         "rules: [{effect: deny, when: {budget_over: {usd: 0.0000001}}}]",
