@@ -12,6 +12,7 @@ pub mod lend;
 mod location;
 mod pattern;
 pub(crate) mod prepared;
+pub mod registries;
 pub mod snapshot;
 
 use std::collections::{BTreeMap, BTreeSet};

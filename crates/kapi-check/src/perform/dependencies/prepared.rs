@@ -21,8 +21,8 @@ use kapi_sys::real_disk::RealDisk;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::Dependencies;
 use super::pattern::PathPattern;
+use super::{Dependencies, registries};
 use crate::rules::proof::ecosystem::EcosystemTable;
 
 /// Says that a kept directory is whole, and which directories of the project are in it.
@@ -31,10 +31,8 @@ const RECORD: &str = "prepared.json";
 const LAYERS: &str = "layers";
 /// How long one is kept after it was last used.
 const KEPT: Duration = Duration::from_secs(14 * 24 * 60 * 60);
-/// The longest that a client may take to say which registries it asks.
-const ASKING: Duration = Duration::from_secs(20);
-/// Bytes of its answer.
-const ANSWER_BYTES_MAX: usize = 64 << 10;
+/// Bytes that are read of what copying complains about.
+const COMPLAINT_BYTES_MAX: usize = 64 << 10;
 
 /// Variables by which clients of registries are told where and how to ask, passed on where they hold no
 /// password.
@@ -118,30 +116,10 @@ impl InstallStep {
         })
     }
 
-    /// Returns the hosts of the registries that the person's own client asks, as `host:port` or `host`.
-    ///
-    /// The client is asked with the person's settings, away from the project: a file of the work must
-    /// not say where from its dependencies come.
+    /// Returns the hosts of the registries that the person's own client asks, as `host:port` or `host`;
+    /// `away` is a directory apart from every project.
     pub(crate) fn hosts(&self, grants: &HostGrants, away: &Path) -> BTreeSet<String> {
-        let answers = self.registries.iter().filter_map(|line| {
-            let finished = process::run_quiet(Program {
-                path: PathBuf::from("/bin/sh"),
-                args: vec!["-c".into(), OsString::from(line)],
-                env: grants.env.clone(),
-                cwd: away.to_path_buf(),
-                stdin: Vec::new(),
-                pass_fds: Vec::new(),
-                limits: ProcessLimits {
-                    deadline: ASKING,
-                    idle: None,
-                    tail_bytes_max: ANSWER_BYTES_MAX,
-                    line_bytes_max: ANSWER_BYTES_MAX,
-                },
-            });
-            let finished = finished.ok()?;
-            (finished.end == ProcessEnd::Exited(0)).then(|| finished.stdout.text())
-        });
-        answers.flat_map(|answer| hosts_in(&answer)).collect()
+        registries::hosts(&self.registries, &grants.env, away)
     }
 }
 
@@ -151,18 +129,6 @@ pub(crate) fn client_variables(grants: &HostGrants) -> BTreeMap<OsString, OsStri
     let all = CLIENT_VARIABLES.iter().map(OsString::from);
     let known = all.filter_map(|name| grants.env.get(&name).map(|value| (name, value.clone())));
     known.filter(|(_, value)| !has_password(value)).collect()
-}
-
-/// Returns the hosts of the addresses in a text.
-fn hosts_in(text: &str) -> Vec<String> {
-    let after_scheme = text.split("://").skip(1);
-    let authorities = after_scheme.filter_map(|rest| {
-        let ends = |c: char| c.is_whitespace() || "/,\"'?#|".contains(c);
-        let authority = rest.split(ends).next()?;
-        let host = authority.rsplit('@').next()?;
-        (!host.is_empty()).then(|| host.to_owned())
-    });
-    authorities.collect()
 }
 
 impl PreparedStore {
@@ -311,8 +277,8 @@ pub(crate) fn copy_tree(from: &Path, to: &Path) -> Result<(), Failure> {
         limits: ProcessLimits {
             deadline: Duration::from_secs(10 * 60),
             idle: None,
-            tail_bytes_max: ANSWER_BYTES_MAX,
-            line_bytes_max: ANSWER_BYTES_MAX,
+            tail_bytes_max: COMPLAINT_BYTES_MAX,
+            line_bytes_max: COMPLAINT_BYTES_MAX,
         },
     });
     let finished = finished.map_err(|error| failure::plain(&error))?;
@@ -334,7 +300,7 @@ pub(crate) fn copy_tree(from: &Path, to: &Path) -> Result<(), Failure> {
 mod tests {
     use std::path::Path;
 
-    use super::{InstallStep, hosts_in};
+    use super::InstallStep;
     use crate::perform::ecosystems;
 
     #[test]
@@ -349,21 +315,5 @@ mod tests {
         let directories = &installs[0].directories;
         assert!(directories.contains(&Path::new("web/node_modules").to_path_buf()));
         assert!(InstallStep::all(table, &["README.md".to_owned()]).is_empty());
-    }
-
-    #[test]
-    fn hosts_are_read_from_what_a_client_says() {
-        let text = "https://user:secret@npm.example.com:8080/path/\n\
-                    {\"registry\":\"sparse+https://index.example.org/\"}\n\
-                    https://a.example|https://b.example,direct\nnot a host\n";
-        assert_eq!(
-            hosts_in(text),
-            [
-                "npm.example.com:8080",
-                "index.example.org",
-                "a.example",
-                "b.example"
-            ]
-        );
     }
 }

@@ -9,7 +9,6 @@ use std::sync::{Mutex, PoisonError};
 
 use kapi_core::failure::Failure;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
-use kapi_gateway::egress::rule::EgressRule;
 use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_run::failure;
 use kapi_run::host_grants::HostGrants;
@@ -20,8 +19,8 @@ use kapi_sandbox::spec::BenchmarkSetup;
 use super::change::ChangePart;
 use super::checkout::{Checkout, LineResources};
 use super::{ProofClaim, Prover, WorkToProve};
-use crate::perform::dependencies::Dependencies;
 use crate::perform::dependencies::prepared::{InstallStep, PreparedStore, client_variables};
+use crate::perform::dependencies::{Dependencies, registries};
 use crate::perform::ecosystems;
 use crate::rules::proof::downloads::Lacking;
 use crate::rules::proof::verify_run::{Checks, VerifyRun};
@@ -207,12 +206,7 @@ impl Prover<'_> {
         let asked = installs.iter().map(|install| install.hosts(&grants, &away));
         let allowed = self.site.downloads.registries.iter().cloned();
         for host in asked.flatten().chain(allowed).collect::<Vec<_>>() {
-            let port = if host.contains(':') { "" } else { ":443" };
-            // The person's own client asks there, whatever network that is in. What is no rule for
-            // the network is no registry that could be reached.
-            let rules = [host.clone(), format!("private:{host}{port}")];
-            let rules = rules.iter().flat_map(|rule| EgressRule::parse(rule));
-            grants.grant.allow.extend(rules);
+            grants.grant.allow.extend(registries::rules(&host));
         }
         Ok(grants)
     }
