@@ -6,18 +6,22 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use kapi_check::perform::dependencies::registries;
 use kapi_core::actor::Actor;
 use kapi_core::failure::chain;
 use kapi_core::id::GoalId;
 use kapi_core::state_directory::{OWN_LOOPS, POLICY_FILE, STATE_DIRECTORY};
 use kapi_core::text::counted;
 use kapi_gateway::egress::host_proxy::HostProxy;
+use kapi_gateway::egress::rule::EgressRule;
 use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_goal::record::audit::audit_goal;
 use kapi_goal::record::preferences::{PreferenceValues, Preferences};
 use kapi_goal::record::project::Project;
 use kapi_run::goal_paths::GoalPaths;
+use kapi_run::grant::Grant;
 use kapi_run::host_grants::HostGrants;
 use kapi_run::spending::Spending;
 use kapi_run::tool_client::RUN_ID_VARIABLE;
@@ -63,6 +67,8 @@ pub(crate) struct Context {
     pub(crate) notify: NotifyArgs,
     /// Where the result goes, as far as options say.
     pub(crate) deliver: DeliverArgs,
+    /// What has to be allowed for registries to be reached, by ecosystem: clients are asked once.
+    pub(crate) registries: Arc<Mutex<BTreeMap<String, Vec<EgressRule>>>>,
 }
 
 /// What a run may add on disk where nobody says anything.
@@ -112,6 +118,7 @@ impl Context {
             store: None,
             notify: NotifyArgs::default(),
             deliver: DeliverArgs::default(),
+            registries: Arc::default(),
         })
     }
 
@@ -262,11 +269,34 @@ impl Context {
             agents: config.agents.clone(),
             judges: config.judges.clone(),
             prices: config.spending.prices.clone(),
-            grant: config.grant.clone(),
+            grant: self.with_registries(config.grant.clone()),
             env: self.env.clone(),
             home: self.home.clone(),
             self_exe: self.self_exe.clone(),
         }
+    }
+
+    /// Returns what is granted, with the registries that it names by their ecosystems among the hosts.
+    pub(crate) fn with_registries(&self, mut grant: Grant) -> Grant {
+        let rules = grant
+            .registries
+            .iter()
+            .map(|name| self.registry_rules(name));
+        let rules: Vec<EgressRule> = rules.flatten().collect();
+        grant.allow.extend(rules);
+        grant
+    }
+
+    /// Returns what has to be allowed for the registries of an ecosystem that the person's own clients
+    /// ask; nothing where no client says which these are.
+    pub(crate) fn registry_rules(&self, ecosystem: &str) -> Vec<EgressRule> {
+        let mut known = self
+            .registries
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let asked = || registries::rules_of(ecosystem, &self.env, Path::new("/"));
+        let found = known.entry(ecosystem.to_owned());
+        found.or_insert_with(|| asked().unwrap_or_default()).clone()
     }
 
     /// Opens the ledger for what turns in a project cost.

@@ -40,6 +40,9 @@ pub struct Grant {
     pub home_copies: Vec<PathBuf>,
     /// Hosts that may be reached in filtered mode, besides those of the agent's own manifest.
     pub allow: Vec<EgressRule>,
+    /// Ecosystems, by their names, whose registries may be reached as well: those that the person's own
+    /// clients ask.
+    pub registries: Vec<String>,
     /// Ports of the host's loopback that are reachable at the same address inside; not 0, and not
     /// [`GATEWAY_PORT`] or [`PROXY_PORT`], where Kapi listens.
     pub forward: Vec<u16>,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kapi_core::quote::shell_word;
@@ -129,6 +130,7 @@ fn run_there(
         store: None,
         notify: NotifyArgs::default(),
         deliver: DeliverArgs::default(),
+        registries: Arc::default(),
     };
     run_line(&there, line)
 }

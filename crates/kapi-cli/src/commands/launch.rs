@@ -209,7 +209,7 @@ fn perform(
 fn grants(context: &Context, profile: &LaunchProfile) -> Result<HostGrants, Error> {
     let config = context.config(None)?;
     let mut grants = context.grants(&config);
-    grants.grant = profile.grant.clone();
+    grants.grant = context.with_registries(profile.grant.clone());
     Ok(grants)
 }
 

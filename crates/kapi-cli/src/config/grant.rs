@@ -4,12 +4,13 @@
 
 use std::path::{Path, PathBuf};
 
+use kapi_check::perform::dependencies::registries;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_gateway::egress::rule::EgressRule;
 use kapi_run::grant::{Cassettes, GATEWAY_PORT, Grant, PROXY_PORT};
 use kapi_sandbox::podman::options::Ulimit;
 use kapi_sandbox::spec::Resources;
-use kapi_settings::fault::Faults;
+use kapi_settings::fault::{Faults, did_you_mean};
 use kapi_settings::scalar::{ByteCount, CpuMillis, word};
 use kapi_settings::setting::Setting;
 use serde::de::Error as _;
@@ -61,6 +62,8 @@ pub(crate) struct NetworkTable {
     /// The mode when no flag says otherwise.
     pub(crate) mode: Option<NetworkMode>,
     allow: Vec<GrantRuleForm>,
+    /// Ecosystems whose registries may be reached.
+    registries: Vec<EcosystemForm>,
     forward: Vec<PortForm>,
     /// A directory to record what is said to models in.
     record: Option<Setting<PathBuf>>,
@@ -80,6 +83,26 @@ impl<'de> Deserialize<'de> for GrantRuleForm {
                     "{error}\nwrite a rule as `host`, `host:port`, `*.host` or `GET host/path`"
                 )),
             }
+        })
+    }
+}
+
+/// The name of an ecosystem whose clients say which registries they ask.
+#[derive(Debug, Clone)]
+struct EcosystemForm(String);
+
+impl<'de> Deserialize<'de> for EcosystemForm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let known =
+            registries::ecosystems().map_err(|failure| D::Error::custom(failure.message))?;
+        word(deserializer, usize::MAX, |text| {
+            if known.contains(&text) {
+                return Ok(Self(text.to_owned()));
+            }
+            let remedy = did_you_mean(text, &known, "use");
+            Err(format!(
+                "{text:?} is no ecosystem with registries\n{remedy}"
+            ))
         })
     }
 }
@@ -152,6 +175,7 @@ pub(crate) fn granted(
             .collect(),
         cassettes,
         allow: network.allow.into_iter().map(|rule| rule.0).collect(),
+        registries: network.registries.into_iter().map(|name| name.0).collect(),
         forward: network.forward.into_iter().map(|port| port.0).collect(),
         resources: Resources {
             memory_bytes: said.memory_bytes.or(standard.memory_bytes),

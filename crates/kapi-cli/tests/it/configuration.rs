@@ -54,6 +54,11 @@ fn a_wrong_value_is_named_with_its_line_and_what_to_do() {
             2,
             &["network.allow", "hint: "],
         ),
+        (
+            "[network]\nregistries = [\"node\", \"rst\"]\n",
+            2,
+            &["network.registries[1]", "did you mean `rust`?"],
+        ),
         ("[network]\n\nrecord = \"/nowhere\"\n", 3, &["/nowhere"]),
         (
             "[network]\nforward = [11434, 0]\n",

@@ -24,6 +24,38 @@ fn pair(value: &str, source: &str) -> (String, String) {
 }
 
 #[test]
+fn registries_are_those_that_the_persons_own_clients_ask() {
+    let mut env = Environment::new();
+    let person = env.configure("[network]\nregistries = [\"node\", \"lua\"]\n");
+    let clients = env.root().join("clients");
+    write(
+        &clients.join("npm"),
+        "#!/bin/sh\n[ ! -e .npmrc ] && echo https://npm.example.org:4873/\n",
+    );
+    write(&clients.join("luarocks"), "#!/bin/sh\nexit 1\n");
+    for name in ["npm", "luarocks"] {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(clients.join(name), mode).unwrap();
+    }
+    let path = std::env::var("PATH").unwrap();
+    env.set("PATH", &format!("{}:{path}", clients.display()));
+    // A project does not say where its dependencies come from.
+    env.write(".npmrc", "registry=https://evil.example/\n");
+    let source = format!("{}:2", person.display());
+    for command in ["run", "launch"] {
+        let found = env.json(&[command, "--explain", "--network", "filtered"]);
+        let rows = rows(&found, "registries");
+        let [node, lua] = rows.as_slice() else {
+            panic!("{found:#}");
+        };
+        assert!(node.0.starts_with("node: npm.example.org:4873"), "{node:?}");
+        assert!(!node.0.contains("evil"), "{node:?}");
+        assert_eq!(lua.0, "lua: no client here says which it asks");
+        assert_eq!((&node.1, &lua.1), (&source, &source));
+    }
+}
+
+#[test]
 fn a_run_says_where_each_value_comes_from() {
     let mut env = Environment::new();
     let person = env.configure(

@@ -287,7 +287,25 @@ fn the_program_a_person_names_is_visible_and_nothing_beside_it() {
 
 #[test]
 fn a_run_reaches_the_hosts_it_is_allowed_and_no_others() {
-    let env = Environment::new();
+    reaches(|env, port| {
+        env.configure(&format!(
+            "[network]\nallow = [\"private:127.0.0.1:{port}\"]\n"
+        ));
+    });
+}
+
+#[test]
+fn a_run_reaches_the_registry_that_the_persons_client_asks() {
+    reaches(|env, port| {
+        env.configure("[network]\nregistries = [\"python\"]\n");
+        env.set("PIP_INDEX_URL", &format!("http://127.0.0.1:{port}/simple"));
+    });
+}
+
+/// Runs an agent that asks a server of this machine, directly and through the proxy, and another host;
+/// `allow` is given the server's port.
+fn reaches(allow: impl FnOnce(&mut Environment, u16)) {
+    let mut env = Environment::new();
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = server.local_addr().unwrap().port();
     let answering = std::thread::spawn(move || {
@@ -298,9 +316,7 @@ fn a_run_reaches_the_hosts_it_is_allowed_and_no_others() {
         stream.write_all(body.as_bytes()).unwrap();
         String::from_utf8_lossy(&seen[..n]).into_owned()
     });
-    env.configure(&format!(
-        "[network]\nallow = [\"private:127.0.0.1:{port}\"]\n"
-    ));
+    allow(&mut env, port);
     // A tunnel through the proxy, spoken by hand: no client of any kind is needed inside.
     let agent = format!(
         "command:bash -c 'p=${{HTTP_PROXY##*:}}; \

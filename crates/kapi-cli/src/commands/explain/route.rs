@@ -11,6 +11,8 @@ use kapi_agent::launch::{self, AgentLaunch, AgentTurn, HostEnvironment, LaunchPu
 use kapi_agent::settings::AgentSettings;
 use kapi_core::failure::chain;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_gateway::egress::address::AddressReach;
+use kapi_gateway::egress::rule::EgressRule;
 use kapi_run::grant::{Cassettes, Grant, PASSED_VARIABLES};
 use kapi_sandbox::podman::options::Userns;
 use kapi_sandbox::toolchain;
@@ -67,6 +69,19 @@ pub(super) fn reach(context: &Context, subject: &ExplainSubject<'_>, rows: &mut 
         for host in &launch.hosts {
             rows.add("allow", host, &source);
         }
+    }
+    for ecosystem in &subject.grant.registries {
+        let sources = subject.origins.of("network.registries");
+        let rules = context.registry_rules(ecosystem);
+        let hosts = rules
+            .iter()
+            .filter(|rule| rule.reach() == AddressReach::Public);
+        let hosts: Vec<&str> = hosts.map(EgressRule::text).collect();
+        let found = match hosts.as_slice() {
+            [] => "no client here says which it asks".to_owned(),
+            hosts => hosts.join(", "),
+        };
+        rows.add_all("registries", format!("{ecosystem}: {found}"), &sources);
     }
     for port in &subject.grant.forward {
         let sources = subject.origins.of("network.forward");

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use kapi_agent::agent::AgentKind;
 use kapi_core::actor::Actor;
@@ -72,6 +73,7 @@ impl Machine {
 
     fn context(&self) -> Context {
         Context {
+            registries: Arc::default(),
             ui: Ui {
                 format: Format::Human,
                 charset: Charset::Unicode,
