@@ -89,11 +89,19 @@ fn a_fix_beside_tests_with_other_imports_and_another_form_is_proved() {
 
 #[test]
 fn a_fix_that_takes_tests_out_of_use_by_adding_lines_is_refused() {
-    let env = broken();
     let quoted = format!("\"\"\"\n{TESTS}\"\"\"\n");
-    let output = prove(&env, &[("calc.py", RIGHT), ("tests/test_calc.py", &quoted)]);
-    assert_eq!(output.code, 5, "{output:?}");
-    assert!(output.stdout.starts_with("refused"), "{output:?}");
+    let early = TESTS.replace(
+        "        self",
+        "        if add:\n            return\n        self",
+    );
+    for tests in [&quoted, &early] {
+        let output = prove(
+            &broken(),
+            &[("calc.py", RIGHT), ("tests/test_calc.py", tests)],
+        );
+        assert_eq!(output.code, 5, "{tests}: {output:?}");
+        assert!(output.stdout.starts_with("refused"), "{tests}: {output:?}");
+    }
 }
 
 /// Returns a repository whose tests pass, and that lacks a function.

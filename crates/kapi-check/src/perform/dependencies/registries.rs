@@ -134,7 +134,8 @@ mod tests {
     fn an_ecosystem_without_a_client_here_allows_nothing() {
         let names = ecosystems().unwrap();
         assert!(names.contains(&"node") && names.contains(&"python") && !names.contains(&"shell"));
-        let rules = rules_of("node", &BTreeMap::new(), Path::new("/")).unwrap();
+        let env = BTreeMap::from([("PATH".into(), "/nowhere".into())]);
+        let rules = rules_of("node", &env, Path::new("/")).unwrap();
         assert!(rules.is_empty(), "{rules:?}");
     }
 }

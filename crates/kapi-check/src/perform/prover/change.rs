@@ -242,9 +242,7 @@ impl ProvedChange {
         text.is_some_and(|text| {
             let is_gone = text.text().is_none();
             let mut others = self.texts.iter().filter(|other| is_gone && other.is_new());
-            text.only_adds_lines()
-                || text.restates(text)
-                || others.any(|other| other.restates(text))
+            text.restates(text) || others.any(|other| other.restates(text))
         })
     }
 

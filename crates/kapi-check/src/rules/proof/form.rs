@@ -4,10 +4,12 @@
 //! Python the indentation of a statement is none. What [`aside`] knows may differ as well.
 
 mod aside;
+mod leaving;
 
 use std::collections::BTreeSet;
 
 use self::aside::is_aside;
+use self::leaving::{AddedLines, added_lines};
 use super::language::Language;
 use super::scan::{Token, tokens};
 
@@ -15,24 +17,39 @@ use super::scan::{Token, tokens};
 type Line = Vec<String>;
 
 /// Tells whether a file keeps every statement, in its order, by its name and both texts. Whole lines
-/// may be added.
+/// may be added, but none after which a statement is not reached.
 #[must_use]
 pub fn keeps_statements(path: &str, old: &str, new: &str) -> bool {
     let Some(language) = Language::of(path) else {
-        return false;
+        return only_adds_lines(old, new);
     };
-    let old = statements(old, language).concat();
+    let (was, is) = (statements(old, language), statements(new, language));
+    let leaving = match added_lines(&is, &was, language) {
+        AddedLines::Leave(leaving) => leaving,
+        AddedLines::Wrap => return false,
+    };
+    // Lines may be added within a text in quotes, too, which is one word here.
+    if leaving.is_empty() && only_adds_lines(old, new) {
+        return true;
+    }
+    let was = was.concat();
     // How many words of the old text the new one can have said so far.
     let mut kept = BTreeSet::from([0]);
-    for line in statements(new, language) {
-        let goes_on = |count: &usize| {
-            old.get(*count..)
-                .is_some_and(|rest| rest.starts_with(&line))
-        };
+    for (place, line) in is.iter().enumerate() {
+        let goes_on = |count: &usize| was.get(*count..).is_some_and(|rest| rest.starts_with(line));
         let more: Vec<usize> = kept.iter().copied().filter(goes_on).collect();
+        if let Some(leaving) = leaving.get(&place) {
+            kept.retain(|count| leaving.is_last(was.get(*count)));
+        }
         kept.extend(more.into_iter().map(|count| count + line.len()));
     }
-    kept.contains(&old.len())
+    kept.contains(&was.len())
+}
+
+/// Tells whether every line of a text still is in another, in its order.
+fn only_adds_lines(old: &str, new: &str) -> bool {
+    let mut now = new.lines();
+    old.lines().all(|line| now.any(|other| other == line))
 }
 
 /// Returns the lines of a text in a form that any formatter leaves alone, without asides.
@@ -86,7 +103,8 @@ fn without_form(line: &[String], next: Option<&String>, language: Language) -> L
     let kept = line.iter().zip(behind).filter(|(word, next)| {
         let closes = next.is_none_or(|next| [")", "]", "}"].contains(&next.as_str()));
         let is_last_comma = word.as_str() == "," && closes;
-        !is_last_comma && !(is_script && word.as_str() == ";")
+        let is_end = is_script && word.as_str() == ";";
+        !is_last_comma && !is_end
     });
     let declares = |word: &str| is_script && ["var", "const"].contains(&word);
     let words = kept.map(|(word, _)| match word.as_str() {
@@ -147,6 +165,8 @@ mod tests {
                 "if x:\n    f()\ng()\n",
             ),
             ("tests/a.txt", "a b", "a  b"),
+            ("tests/a.txt", "a\nb\n", "b\na\n"),
+            ("tests/a.txt", "a\na\n", "a\n"),
         ] {
             assert!(!keeps_statements(path, old, new), "{old}");
         }
@@ -155,6 +175,12 @@ mod tests {
     #[test]
     fn lines_may_be_added_in_another_form() {
         for (path, old, new) in [
+            ("tests/a.txt", "a\nb\n", "x\na\ny\nb\nz\n"),
+            (
+                "test_a.py",
+                "T = \"\"\"\na\n\"\"\"\n",
+                "T = \"\"\"\na\nb\n\"\"\"\n",
+            ),
             (
                 "a.test.js",
                 "test('a', () => { f(1) })\n",
@@ -168,6 +194,73 @@ mod tests {
         ] {
             assert!(keeps_statements(path, old, new), "{old}");
         }
+    }
+
+    #[test]
+    fn a_line_after_which_others_are_not_reached_is_no_addition() {
+        let js = "describe('a', () => {\n  test('b', () => {\n    f(1);\n  });\n});\n";
+        let python = "class A:\n    def test_b(self):\n        f(1)\n        g(2)\n";
+        for (path, old, at, added) in [
+            ("a.test.js", js, "    f(1)", "    return;\n"),
+            (
+                "a.test.js",
+                js,
+                "    f(1)",
+                "    if (x) {\n      return;\n    }\n",
+            ),
+            ("a.test.js", js, "    f(1)", "    process.exit(0)\n"),
+            ("test_a.py", python, "        f(1)", "        return\n"),
+            (
+                "test_a.py",
+                python,
+                "        g(2)",
+                "        if x:\n            self.skipTest('x')\n",
+            ),
+        ] {
+            let new = old.replacen(at, &format!("{added}{at}"), 1);
+            assert!(!keeps_statements(path, old, &new), "{new}");
+        }
+        let wrapped = js.replace("    f(1);", "    if (x) {\n      f(1);\n    }");
+        assert!(!keeps_statements("a.test.js", js, &wrapped), "{wrapped}");
+        for (path, old, at, added) in [
+            // It leaves a function of its own.
+            (
+                "a.test.js",
+                js,
+                "    f(1)",
+                "    const h = () => { return 1; };\n",
+            ),
+            (
+                "a.test.js",
+                js,
+                "  test(",
+                "  test('c', () => {\n    if (x) {\n      return;\n    }\n    f(3);\n  });\n",
+            ),
+            (
+                "test_a.py",
+                python,
+                "        f(1)",
+                "        def h():\n            return 1\n",
+            ),
+            (
+                "test_a.py",
+                python,
+                "    def",
+                "    def test_c(self):\n        if x:\n            return\n",
+            ),
+            // Nothing comes behind it.
+            ("a.test.js", js, "  });\n", "    return f(2);\n"),
+            ("test_a.py", python, "~", "        return f(2)\n"),
+        ] {
+            let old_and_end = format!("{old}~");
+            let new = old_and_end.replacen(at, &format!("{added}{at}"), 1);
+            let new = new.trim_end_matches('~');
+            assert!(keeps_statements(path, old, new), "{new}");
+        }
+        let more = js
+            .replace("test('b'", "describe('c', () => {\n    test('b'")
+            .replace("});\n});", "});\n});\n});");
+        assert!(keeps_statements("a.test.js", js, &more), "{more}");
     }
 
     #[test]
