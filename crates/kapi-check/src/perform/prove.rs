@@ -182,7 +182,8 @@ fn proved(
     let Some(mut proof) = checked(prover, request, range)? else {
         return Ok(None);
     };
-    let is_worth_asking = proof.report.as_ref().is_some_and(VerifyReport::passed);
+    let is_worth_asking = proof.report.as_ref().is_some_and(VerifyReport::passed)
+        && proof.conclusion.state != ProofStatus::CannotRun;
     if let Some(judge) = request.judge.as_deref().filter(|_| is_worth_asking) {
         let asked = Asking {
             prover,

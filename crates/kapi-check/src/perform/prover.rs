@@ -20,7 +20,7 @@ use kapi_run::shell::Listener;
 use kapi_sys::clock::monotonic_ms;
 
 use self::change::{ChangePart, ProvedChange};
-use self::checkout::{Checkout, PutBack};
+use self::checkout::PutBack;
 use self::prepare::WorkDependencies;
 use crate::perform::dependencies::Dependencies;
 use crate::rules::proof::downloads::Downloads;
@@ -40,6 +40,7 @@ mod expectations;
 mod fakes;
 mod listing;
 mod prepare;
+mod runs;
 mod steering;
 pub mod strength;
 mod test_files;
@@ -288,19 +289,6 @@ impl Prover<'_> {
         Ok(Some(report))
     }
 
-    /// Runs one line on a checkout of its own.
-    pub fn run_once(
-        &self,
-        work: &WorkToProve<'_>,
-        line: &str,
-        timeout_ms: u64,
-    ) -> Result<Option<checkout::LineResult>, Failure> {
-        let mut checkout = Checkout::make(self, work, PutBack::default())?;
-        let ended = checkout.run(line, Checks::Visible, timeout_ms);
-        checkout.discard()?;
-        ended
-    }
-
     /// Returns a report in which nothing has run yet.
     fn report(&self, work: &WorkToProve<'_>, policy: CheckPolicy) -> Result<VerifyReport, Failure> {
         let tampered = self
@@ -343,7 +331,7 @@ impl Prover<'_> {
         checks: Checks,
         report: &mut VerifyReport,
     ) -> Result<bool, Failure> {
-        let Some(ran) = self.runs_on(work, claim, checks, PutBack::default())? else {
+        let Some(ran) = self.runs_on(work, claim, checks, &PutBack::default())? else {
             return Ok(false);
         };
         for ended in ran {
@@ -354,32 +342,6 @@ impl Prover<'_> {
         }
         report.tampered = first(std::mem::take(&mut report.tampered));
         Ok(true)
-    }
-
-    /// Runs all commands on a fresh checkout in which some is put back; nothing when it was called
-    /// off.
-    fn runs_on(
-        &self,
-        work: &WorkToProve<'_>,
-        claim: &ProofClaim<'_>,
-        checks: Checks,
-        put_back: PutBack,
-    ) -> Result<Option<Vec<checkout::LineResult>>, Failure> {
-        let mut checkout = Checkout::make(self, work, put_back)?;
-        let mut all = Vec::new();
-        for command in claim.commands {
-            let Some(ended) = checkout.run(command, checks, claim.line_ms())? else {
-                checkout.discard()?;
-                return Ok(None);
-            };
-            all.push(ended);
-        }
-        if work.is_base() && checks == Checks::Visible {
-            self.keep_failures(work, claim, &all)?;
-            self.keep_built(checkout.root())?;
-        }
-        checkout.discard()?;
-        Ok(Some(all))
     }
 
     /// Runs the commands once more with all that checks as at the base, and, where they fail then,
@@ -459,7 +421,7 @@ impl Prover<'_> {
             return Ok(Some(Vec::new()));
         }
         let put_back = work.change.put_back(&self.repo.repository, claim, parts)?;
-        let ran = self.runs_on(work, claim, Checks::Visible, put_back)?;
+        let ran = self.runs_on(work, claim, Checks::Visible, &put_back)?;
         Ok(ran.map(|all| all.into_iter().map(|ended| ended.run).collect()))
     }
 }

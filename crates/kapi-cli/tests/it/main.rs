@@ -76,6 +76,7 @@ mod kernel_rules;
 mod kernel_task;
 mod kernel_unattended;
 mod kernel_workers;
+mod killed_checks;
 mod launch;
 mod launch_base;
 mod launch_ends;

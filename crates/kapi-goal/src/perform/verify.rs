@@ -7,6 +7,7 @@ use kapi_check::perform::hidden;
 use kapi_check::perform::prover::{
     ProofClaim, ProofSubject, Prover, ProverSite, UnseenChecks, WorkToProve, strength,
 };
+use kapi_check::rules::proof::obstacle;
 use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
@@ -97,7 +98,14 @@ impl RealWorld<'_> {
             until_ms: None,
         };
         match subject {
-            ProofSubject::Candidate => prover.prove(&work, &claim),
+            ProofSubject::Candidate => {
+                let report = prover.prove(&work, &claim)?;
+                // The work is not at fault, so no turn is spent on it.
+                match report.as_ref().and_then(obstacle::killed) {
+                    Some(obstacle) => Err(obstacle.failure("the work")),
+                    None => Ok(report),
+                }
+            }
             ProofSubject::Base => prover.baseline(&work, &claim),
         }
     }

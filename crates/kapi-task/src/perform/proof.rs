@@ -11,9 +11,10 @@ use kapi_check::perform::prover::{ProofClaim, Prover, ProverSite, WorkToProve, s
 use kapi_check::rules::proof::assess::Grade;
 use kapi_check::rules::proof::downloads::Downloads;
 use kapi_check::rules::proof::inspection::Inspection;
+use kapi_check::rules::proof::obstacle::Obstacle;
 use kapi_check::rules::proof::verify_report::{VerifyReport, run_end};
 use kapi_check::rules::proof::verify_run::VerifyRun;
-use kapi_check::rules::proof::{assess, baseline};
+use kapi_check::rules::proof::{assess, baseline, obstacle};
 use kapi_core::failure::Failure;
 use kapi_core::isolation::NetworkMode;
 use kapi_git::id::CommitId;
@@ -160,13 +161,7 @@ impl<'a> TaskProver<'a> {
         match baseline::obstacle(&report) {
             None if report.runs.iter().any(was_cut_short) => Ok(None),
             None => Ok(Some(report)),
-            Some(obstacle) => Err(not_launched_but(
-                format!(
-                    "`{}` cannot run in the sandbox: {}",
-                    obstacle.command, obstacle.reason
-                ),
-                obstacle.remedy,
-            )),
+            Some(obstacle) => Err(cannot_run(obstacle)),
         }
     }
 
@@ -190,6 +185,9 @@ impl<'a> TaskProver<'a> {
         let under_way = last.map_or_else(|| PROOF.to_owned(), |run| format!("`{}`", run.command));
         if let Some(spent) = allowance.spent_in(&under_way) {
             return Err(spent);
+        }
+        if let Some(obstacle) = obstacle::killed(&report) {
+            return Err(cannot_run(obstacle));
         }
         if let Some(path) = report.tampered.first() {
             return Err(eval_failed(format!(
@@ -219,7 +217,12 @@ impl<'a> TaskProver<'a> {
         line: &str,
         timeout_ms: u64,
     ) -> Result<LineResult, End> {
-        self.with_prover(left, |prover, work| prover.run_once(work, line, timeout_ms))
+        let ended =
+            self.with_prover(left, |prover, work| prover.run_once(work, line, timeout_ms))?;
+        match obstacle::of_kill(&ended.run) {
+            Some(obstacle) => Err(cannot_run(obstacle)),
+            None => Ok(ended),
+        }
     }
 
     fn request(&self) -> &'a KernelRequest {
@@ -337,6 +340,10 @@ pub(super) fn end_of(run: &VerifyRun) -> String {
         "" => how,
         output => format!("{how}\n{output}"),
     }
+}
+
+fn cannot_run(obstacle: Obstacle) -> End {
+    not_launched_but(obstacle.sentence(), obstacle.remedy)
 }
 
 fn sentence(run: &VerifyRun) -> String {

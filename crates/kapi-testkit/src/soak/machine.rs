@@ -21,8 +21,8 @@ const OUTPUT_BYTES_MAX: usize = 256 << 20;
 /// What loops and tasks do that name no agent: the number in the prompt becomes a file.
 const AGENT: &str = "command:n=$(sed -n 's/.*number \\\\([0-9][0-9]*\\\\).*/\\\\1/p' \\\"$KAPI_PROMPT_FILE\\\" | tail -n 1); sleep 0.3; echo \\\"$n\\\" > \\\"loop-$n.txt\\\"";
 const LOOP: &str = "---\nname: echo\nagent: worker\ndescription: writes a number\n---\nWrite number {payload.n} down.\n";
-/// The reviewer of a workflow that nothing disturbs, and an approval for each review more: a check that was
-/// killed counts as one that failed, which is mended and reviewed again.
+/// The reviewer of a workflow that nothing disturbs, and an approval for each review more: a check
+/// of which a process was killed may fail, which is mended and reviewed again.
 const REVIEWER: &str = include_str!("../../../kapi-cli/tests/fixtures/workflows/reviewer.yaml");
 const APPROVAL: &str =
     "    - steps: [{answer: {approve: true, summary: It greets., findings: []}}]\n";

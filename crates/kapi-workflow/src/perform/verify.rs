@@ -6,7 +6,6 @@
 use kapi_check::perform::prover::ProofSubject;
 use kapi_check::rules::proof::baseline;
 use kapi_check::rules::proof::downloads::Downloads;
-use kapi_check::rules::proof::obstacle::Obstacle;
 use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::failure::Failure;
@@ -72,19 +71,8 @@ pub(super) fn of_base(
     };
     let report = report(location, effect, task, subject, watch)?;
     match report.as_ref().and_then(baseline::obstacle) {
-        Some(obstacle) => Err(EffectRefusal::lasting(cannot_work(&obstacle))),
+        Some(obstacle) => Err(EffectRefusal::lasting(obstacle.failure("the base"))),
         None => Ok(report),
-    }
-}
-
-/// Says that nothing is spent on what no check could show.
-fn cannot_work(obstacle: &Obstacle) -> Failure {
-    Failure {
-        message: format!(
-            "run `{}` on the base: it cannot run in the sandbox: {}",
-            obstacle.command, obstacle.reason
-        ),
-        hint: Some(obstacle.remedy.clone()),
     }
 }
 

@@ -40,6 +40,8 @@ use crate::rules::proof::verify_run::{Checks, VerifyRun};
 
 /// Bytes of a line's output that are recorded.
 const OUTPUT_TAIL_BYTES: usize = 4_000;
+/// The exit code of a line that SIGKILL ended.
+const KILLED: i32 = 128 + 9;
 
 /// What of a checkout is not as committed, beside protected files.
 #[derive(Debug, Clone, Default)]
@@ -428,10 +430,12 @@ fn verify_run(line: &str, checks: Checks, ran: &SandboxRun) -> VerifyRun {
         );
     }
     let exit_code = shell::exit_code(finished.end);
+    // The line's shell says so of what it started last.
+    let was_killed = exit_code == Some(KILLED) && ran.exceeded.is_none();
     VerifyRun {
         command: line.to_owned(),
         checks,
-        exit_code,
+        exit_code: exit_code.filter(|_| !was_killed),
         timed_out: exit_code.is_none() && finished.end != ProcessEnd::Cancelled,
         duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
         output_tail: tail(&text, OUTPUT_TAIL_BYTES).to_owned(),

@@ -58,7 +58,7 @@ impl Prover<'_> {
             return Ok(true);
         }
         put_back.texts.extend(work.change.without(&flagged));
-        let Some(ran) = self.runs_on(work, claim, Checks::Visible, put_back)? else {
+        let Some(ran) = self.runs_on(work, claim, Checks::Visible, &put_back)? else {
             return Ok(false);
         };
         report.inspection.without_flagged_code = ran.into_iter().map(|ended| ended.run).collect();
@@ -80,7 +80,7 @@ impl Prover<'_> {
             commands: &commands,
             ..*claim
         };
-        let ran = self.runs_on(work, &claim, Checks::Visible, put_back.clone())?;
+        let ran = self.runs_on(work, &claim, Checks::Visible, put_back)?;
         Ok(ran.map(|all| all.iter().all(|ended| ended.run.passed())))
     }
 }

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::verify_report::VerifyReport;
 use crate::rules::proof::assess::Grade;
 use crate::rules::proof::downloads::Lacking;
+use crate::rules::proof::obstacle::Obstacle;
 use crate::rules::proof::policy::CheckPolicy;
 use crate::rules::proof::verify_report::first_failure;
-use crate::rules::proof::{assess, baseline};
+use crate::rules::proof::{assess, baseline, obstacle};
 
 /// What a proof comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,8 +71,14 @@ impl ProofFindings<'_> {
     #[must_use]
     pub fn conclusion(&self) -> Conclusion {
         let Some(report) = self.report else {
-            return self.obstacle();
+            return match baseline::obstacle(self.baseline) {
+                Some(obstacle) => cannot_run(obstacle),
+                None => refused("the change was not checked".to_owned()),
+            };
         };
+        if let Some(obstacle) = obstacle::killed(report) {
+            return cannot_run(obstacle);
+        }
         if !report.passed() {
             if let Some(lacking) = &report.inspection.lacking {
                 return without_dependencies(lacking);
@@ -120,19 +127,13 @@ impl ProofFindings<'_> {
             ),
         }
     }
+}
 
-    fn obstacle(&self) -> Conclusion {
-        match baseline::obstacle(self.baseline) {
-            Some(obstacle) => Conclusion {
-                state: ProofStatus::CannotRun,
-                reason: format!(
-                    "`{}` cannot run in the sandbox: {}",
-                    obstacle.command, obstacle.reason
-                ),
-                hint: Some(obstacle.remedy),
-            },
-            None => refused("the change was not checked".to_owned()),
-        }
+fn cannot_run(obstacle: Obstacle) -> Conclusion {
+    Conclusion {
+        state: ProofStatus::CannotRun,
+        reason: obstacle.sentence(),
+        hint: Some(obstacle.remedy),
     }
 }
 

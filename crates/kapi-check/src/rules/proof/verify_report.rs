@@ -78,6 +78,6 @@ pub fn run_end(run: &VerifyRun) -> String {
     match (run.timed_out, run.exit_code) {
         (true, _) => "was killed at its time limit".to_owned(),
         (false, Some(code)) => format!("exited with {code}"),
-        (false, None) => "was killed".to_owned(),
+        (false, None) => "was killed by SIGKILL".to_owned(),
     }
 }

@@ -24,7 +24,8 @@ pub struct VerifyRun {
     pub command: String,
     /// With or without the hidden checks.
     pub checks: Checks,
-    /// Its exit code, 128 plus the signal if a signal ended it, `None` if it was killed.
+    /// Its exit code, 128 plus the signal if a signal ended it; `None` if it was killed at its time limit,
+    /// or by a SIGKILL that Kapi did not send.
     pub exit_code: Option<i32>,
     /// Whether it was killed at its time limit.
     pub timed_out: bool,
@@ -44,6 +45,12 @@ impl VerifyRun {
     #[must_use]
     pub fn passed(&self) -> bool {
         self.exit_code == Some(0) && !self.timed_out
+    }
+
+    /// Tells whether it was killed from outside: by the kernel for want of memory, or by somebody.
+    #[must_use]
+    pub const fn was_killed(&self) -> bool {
+        self.exit_code.is_none() && !self.timed_out
     }
 
     /// Tells whether its runner says that it ran no test.
