@@ -30,6 +30,17 @@ pub struct TestTally {
     pub skipped: u64,
     /// Whether the runner says this only where a test failed, and nothing where all passed.
     pub only_red: bool,
+    /// Whether the runner says that it ran nothing because files of tests could not be loaded.
+    #[serde(skip_serializing_if = "is_false")]
+    pub broken_off: bool,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands the field over by reference"
+)]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 impl TestTally {
@@ -39,11 +50,17 @@ impl TestTally {
         self.passed.saturating_add(self.failed)
     }
 
+    /// Tells whether it ended before most of the tests of another run were known, skipped ones included.
+    const fn knows_less_than(&self, other: &Self) -> bool {
+        self.broken_off && self.run().saturating_add(self.skipped) < other.passed
+    }
+
     const fn add(&mut self, other: Self) {
         self.passed = self.passed.saturating_add(other.passed);
         self.failed = self.failed.saturating_add(other.failed);
         self.skipped = self.skipped.saturating_add(other.skipped);
         self.only_red |= other.only_red;
+        self.broken_off |= other.broken_off;
     }
 }
 
@@ -145,7 +162,8 @@ pub fn without_escapes(output: &str) -> String {
 }
 
 /// Compares a run with one on the base. New tests never hurt; a base that did not get as far as its
-/// closing line compares with nothing.
+/// closing line compares with nothing, and one whose tests could not be loaded says nothing of those that
+/// are skipped.
 #[must_use]
 pub fn lost(base: Option<&TestTally>, now: Option<&TestTally>) -> Option<TestsLost> {
     let before = *base?;
@@ -155,7 +173,8 @@ pub fn lost(base: Option<&TestTally>, now: Option<&TestTally>) -> Option<TestsLo
     if now.run() < before.run() {
         return Some(TestsLost::Fewer { before, now });
     }
-    (now.skipped > before.skipped).then_some(TestsLost::MoreSkipped { before, now })
+    let is_more = now.skipped > before.skipped && !before.knows_less_than(&now);
+    is_more.then_some(TestsLost::MoreSkipped { before, now })
 }
 
 #[cfg(test)]

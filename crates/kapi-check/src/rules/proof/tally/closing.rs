@@ -27,6 +27,8 @@ pub(super) struct ClosingReading {
     not_run: bool,
     meson: bool,
     automake: bool,
+    /// Files of tests could not be loaded, so that no test was run.
+    broken_off: bool,
 }
 
 #[derive(Debug, Default)]
@@ -45,6 +47,7 @@ struct Go {
 impl ClosingReading {
     pub(super) fn read(&mut self, line: &str) {
         let line = line.trim_end();
+        self.broken_off |= is_pytest_interrupted(line);
         let _: bool = self.verdict(line)
             || self.one_line(line)
             || self.block(line)
@@ -63,9 +66,13 @@ impl ClosingReading {
             }
         });
         let parts = [self.sum, self.trailer.or(tap), go, self.swift];
-        parts.into_iter().flatten().reduce(|mut all, part| {
+        let whole = parts.into_iter().flatten().reduce(|mut all, part| {
             all.add(part);
             all
+        });
+        whole.map(|whole| TestTally {
+            broken_off: self.broken_off,
+            ..whole
         })
     }
 
@@ -416,7 +423,17 @@ impl ClosingReading {
             passed: n - failed,
             failed,
             skipped,
-            only_red: false,
+            ..TestTally::default()
         })
     }
+}
+
+/// `!!!!! Interrupted: 2 errors during collection !!!!!`
+fn is_pytest_interrupted(line: &str) -> bool {
+    let said = line.strip_prefix("!!!").and_then(|rest| rest.strip_suffix("!!!"));
+    let said = said.map(|rest| rest.trim_matches('!').trim());
+    let errors = said.and_then(|said| said.strip_prefix("Interrupted: "));
+    errors.is_some_and(|errors| {
+        errors.ends_with(" error during collection") || errors.ends_with(" errors during collection")
+    })
 }

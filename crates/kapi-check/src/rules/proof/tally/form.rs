@@ -230,7 +230,7 @@ fn unity(line: &str) -> Option<TestTally> {
         passed,
         failed,
         skipped,
-        only_red: false,
+        ..TestTally::default()
     })
 }
 

@@ -21,7 +21,7 @@ pub(super) fn read(text: &str) -> Option<TestTally> {
         passed,
         failed,
         skipped,
-        only_red: false,
+        ..TestTally::default()
     };
     while let Some((tag, after)) = next_tag(rest) {
         rest = after;

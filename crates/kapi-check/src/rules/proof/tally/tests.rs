@@ -11,6 +11,7 @@ const fn counted(passed: u64, failed: u64, skipped: u64) -> TestTally {
         failed,
         skipped,
         only_red: false,
+        broken_off: false,
     }
 }
 
@@ -209,6 +210,23 @@ fn what_was_lost() {
     );
     assert_eq!(lost(None, None), None);
     assert_eq!(lost(None, Some(&base)), None);
+}
+
+#[test]
+fn a_base_whose_tests_could_not_be_loaded_says_nothing_of_skipped_ones() {
+    let interrupted = "\
+        ERROR tests/test_one.py\n\
+        !!!!!!!!!!!!!!!!!!!! Interrupted: 1 error during collection !!!!!!!!!!!!!!!!!!!!\n\
+        =============================== 1 error in 0.12s ===============================\n";
+    let now = tally("====== 180 passed, 37 skipped in 1.02s ======\n");
+    assert_eq!(lost(tally(interrupted).as_ref(), now.as_ref()), None);
+    // Where every test was collected, or hardly more are passed now, they were skipped by the change.
+    let failed = tally("====== 1 failed in 0.12s ======\n");
+    let few = tally("====== 1 passed, 3 skipped in 0.12s ======\n");
+    for (base, now) in [(&failed, &now), (&tally(interrupted), &few)] {
+        let found = lost(base.as_ref(), now.as_ref());
+        assert!(matches!(found, Some(TestsLost::MoreSkipped { .. })), "{found:?}");
+    }
 }
 
 #[test]
