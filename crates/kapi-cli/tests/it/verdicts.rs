@@ -111,6 +111,32 @@ fn a_verify_script_is_protected_by_itself() {
 }
 
 #[test]
+fn files_of_linters_editors_and_people_beside_tests_are_no_tests() {
+    let files = ["tests/.editorconfig", "tests/README.md", "test/.pylintrc"];
+    let env = Environment::new();
+    for file in files {
+        env.write(file, "as it was\n");
+    }
+    env.write("tests/README.rst", "as it was\n");
+    env.commit_all("files beside tests");
+    let agent = format!(
+        "command:echo 42 > answer.txt; for file in {}; do echo new > $file; done",
+        files.join(" ")
+    );
+    env.run(&agent, &[]).assert_status("done", 0);
+    // A runner may read examples in it.
+    let agent = format!("{agent}; echo new > tests/README.rst");
+    let run = env.run(&agent, &["--park"]);
+    run.assert_status("waiting", 5);
+    assert!(
+        run.reason()
+            .contains("changed or removed: tests/README.rst"),
+        "{}",
+        run.reason()
+    );
+}
+
+#[test]
 fn no_change_of_a_protected_file_reaches_done() {
     let ways = [
         "echo looser > checks/a.txt",

@@ -33,6 +33,8 @@ pub struct ProjectEcosystem {
     pub sources: Vec<String>,
     /// Test files and what tests read.
     pub tests: Vec<String>,
+    /// Files among these that no test run reads.
+    pub not_tests: Vec<String>,
     /// Files that steer a run.
     pub steering: Vec<String>,
     /// Files that steer by some of their keys.

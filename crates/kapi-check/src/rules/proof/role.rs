@@ -56,6 +56,7 @@ struct RoleRules {
     markers: Patterns,
     sources: Patterns,
     tests: Patterns,
+    not_tests: Patterns,
     steering: Patterns,
     keys: Vec<(Patterns, Vec<Glob>)>,
     lines: Vec<(Patterns, Vec<Glob>)>,
@@ -118,6 +119,7 @@ impl From<&ProjectEcosystem> for RoleRules {
             markers: Patterns::new(&one.markers),
             sources: Patterns::new(&one.sources),
             tests: Patterns::new(&one.tests),
+            not_tests: Patterns::new(&one.not_tests),
             steering: Patterns::new(&one.steering),
             keys: keys.collect(),
             lines: lines.collect(),
@@ -206,8 +208,10 @@ impl<'e> Present<'e> {
     pub fn roles(&self, path: &str) -> Roles {
         let names: Vec<&str> = path.split('/').collect();
         let mut roles = Roles::default();
+        let mut is_no_test = false;
         for (rules, tops) in &self.found {
             let below: Vec<&[&str]> = tops.iter().filter_map(|top| below(&names, top)).collect();
+            is_no_test |= rules.not_tests.has_file(&names, &below);
             let steers = || {
                 let mut keyed = rules.keys.iter().chain(&rules.lines);
                 rules.steering.has_file(&names, &below)
@@ -230,6 +234,9 @@ impl<'e> Present<'e> {
             ];
             let found = found.into_iter().filter(|(_, is_so)| *is_so);
             roles.0.extend(found.map(|(role, _)| role));
+        }
+        if is_no_test {
+            roles.0.remove(&PathRole::Test);
         }
         roles
     }

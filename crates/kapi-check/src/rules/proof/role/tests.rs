@@ -64,6 +64,36 @@ fn python() {
 }
 
 #[test]
+fn what_no_test_run_reads_is_no_test() {
+    check(
+        &["package.json", "setup.py"],
+        &[
+            ("test/.eslintrc.yml", "steering"),
+            ("packages/a/test/.eslintrc", "steering"),
+            ("test/unit/.prettierrc", ""),
+            ("tests/.editorconfig", ""),
+            ("tests/.pylintrc", ""),
+            ("spec/.rubocop.yml", ""),
+            ("tests/README.md", ""),
+            ("tests/README", ""),
+            ("tests/CONTRIBUTING.md", ""),
+            // What can steer a run, or is read by one.
+            ("tests/README.rst", "test"),
+            ("tests/README.txt", "test"),
+            ("tests/usage.md", "test"),
+            ("tests/fixtures/README.md", "test"),
+            ("test/fixtures/.editorconfig", "test"),
+            ("test/.gitattributes", "test steering"),
+            ("test/.babelrc", "test steering"),
+            ("test/.mocharc.yml", "test steering"),
+            ("test/tsconfig.json", "test steering"),
+            ("test/jest.config.js", "test steering"),
+            ("tests/a.pyc", "test shadow"),
+        ],
+    );
+}
+
+#[test]
 fn node() {
     check(
         &["package.json", "packages/a/package.json"],

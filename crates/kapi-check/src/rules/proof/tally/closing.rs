@@ -430,10 +430,13 @@ impl ClosingReading {
 
 /// `!!!!! Interrupted: 2 errors during collection !!!!!`
 fn is_pytest_interrupted(line: &str) -> bool {
-    let said = line.strip_prefix("!!!").and_then(|rest| rest.strip_suffix("!!!"));
+    let said = line
+        .strip_prefix("!!!")
+        .and_then(|rest| rest.strip_suffix("!!!"));
     let said = said.map(|rest| rest.trim_matches('!').trim());
     let errors = said.and_then(|said| said.strip_prefix("Interrupted: "));
     errors.is_some_and(|errors| {
-        errors.ends_with(" error during collection") || errors.ends_with(" errors during collection")
+        errors.ends_with(" error during collection")
+            || errors.ends_with(" errors during collection")
     })
 }

@@ -225,7 +225,10 @@ fn a_base_whose_tests_could_not_be_loaded_says_nothing_of_skipped_ones() {
     let few = tally("====== 1 passed, 3 skipped in 0.12s ======\n");
     for (base, now) in [(&failed, &now), (&tally(interrupted), &few)] {
         let found = lost(base.as_ref(), now.as_ref());
-        assert!(matches!(found, Some(TestsLost::MoreSkipped { .. })), "{found:?}");
+        assert!(
+            matches!(found, Some(TestsLost::MoreSkipped { .. })),
+            "{found:?}"
+        );
     }
 }
 
