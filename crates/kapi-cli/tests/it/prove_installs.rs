@@ -238,3 +238,27 @@ fn a_lock_file_among_what_steers_the_checks_is_not_installed_from() {
     assert_eq!(output.code, 0, "{output:?}");
     assert!(output.stdout.starts_with("proved"), "{output:?}");
 }
+
+#[test]
+fn a_lock_file_beside_what_is_checked_is_installed_from_only_where_a_command_names_it() {
+    let env = Environment::new();
+    env.write("sum.sh", "echo 2\n");
+    env.write("docs/package-lock.json", "{}\n");
+    env.commit_all("a sum that is wrong");
+    env.write("sum.sh", "echo 4\n");
+    // What no client can install from.
+    env.write("docs/package-lock.json", "no lock file\n");
+    env.commit_all("a sum that is still wrong");
+    let prove = |check| env.kapi(&["prove", "HEAD", "--base", "HEAD~1", "--verify", check]);
+    let output = prove("sh sum.sh | grep 3");
+    assert_eq!(output.code, 5, "{output:?}");
+    assert!(output.stdout.starts_with("refused"), "{output:?}");
+    assert!(
+        !format!("{output:?}").contains("package-lock"),
+        "{output:?}"
+    );
+    let output = prove("cd docs && sh ../sum.sh | grep 3");
+    assert_eq!(output.code, 4, "{output:?}");
+    let said = "docs/package-lock.json changed and `npm ci` could not install";
+    assert!(output.stdout.contains(said), "{output:?}");
+}

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kapi_core::failure::Failure;
+use kapi_core::glob::Glob;
 use kapi_core::pattern;
 use kapi_git::owned_dir;
 use kapi_git::repository::Repository;
@@ -70,6 +71,8 @@ pub(crate) struct InstallStep {
     registries: Vec<String>,
     /// Where it may install to, below the top.
     directories: Vec<PathBuf>,
+    /// Whether it lies where the checks are seldom installed from.
+    is_aside: bool,
 }
 
 /// What a kept directory holds.
@@ -98,6 +101,12 @@ impl InstallStep {
     fn of(table: &EcosystemTable, lock: &Path) -> Option<Self> {
         let name = lock.file_name()?.to_string_lossy();
         let beside = lock.parent().unwrap_or(Path::new(""));
+        let mut aside = table.all.iter().flat_map(|ecosystem| &ecosystem.aside);
+        let lies_in = |pattern: &String| {
+            let glob = Glob::new(&format!("**/{pattern}"));
+            lock.to_str().is_some_and(|path| glob.matches(path))
+        };
+        let is_aside = aside.any(lies_in);
         table.all.iter().find_map(|ecosystem| {
             let is_meant = |pattern: &str| {
                 let pattern = PathPattern::new(pattern);
@@ -112,8 +121,24 @@ impl InstallStep {
                 line: prepare.run.replace("{lock}", &name),
                 registries: prepare.registries.clone(),
                 directories: directories.map(|name| beside.join(name)).collect(),
+                is_aside,
             })
         })
+    }
+
+    /// Tells whether commands may need it. What lies aside is of use only where the person has it
+    /// installed, too, or where a command names its directory.
+    pub(crate) fn is_needed(&self, persons: &Dependencies, commands: &[String]) -> bool {
+        let has_it = || {
+            let shown = persons.shown();
+            self.directories.iter().any(|one| shown.contains(one))
+        };
+        let names_it = |command: &String| {
+            let top = self.lock.iter().next().unwrap_or_default();
+            let mut words = command.split(|c: char| !c.is_alphanumeric() && !"-_.".contains(c));
+            words.any(|word| top == word)
+        };
+        !self.is_aside || has_it() || commands.iter().any(names_it)
     }
 
     /// Returns the hosts of the registries that the person's own client asks, as `host:port` or `host`;

@@ -58,7 +58,9 @@ impl Prover<'_> {
         let table = ecosystems::table()?;
         let repository = &self.repo.repository;
         let mut installs = Vec::new();
-        for install in InstallStep::all(table, &locks) {
+        let mut needed = InstallStep::all(table, &locks);
+        needed.retain(|install| install.is_needed(self.site.dependencies, claim.commands));
+        for install in needed {
             let read = repository.file_at(&work.commit, &install.lock, LOCK_BYTES_MAX);
             // One that is gone asks for nothing.
             if let Some(content) = read.map_err(|error| failure::plain(&error))? {

@@ -61,6 +61,8 @@ pub struct ProjectEcosystem {
     pub credentials: Vec<String>,
     /// How dependencies are installed, by lock file.
     pub prepare: Vec<Prepare>,
+    /// Directories whose lock files the checks are seldom installed from.
+    pub aside: Vec<String>,
     /// Variables that keep tools from waiting for a network.
     pub offline: BTreeMap<String, String>,
 }
