@@ -259,6 +259,6 @@ fn a_lock_file_beside_what_is_checked_is_installed_from_only_where_a_command_nam
     );
     let output = prove("cd docs && sh ../sum.sh | grep 3");
     assert_eq!(output.code, 4, "{output:?}");
-    let said = "docs/package-lock.json changed and `npm ci` could not install";
+    let said = "docs/package-lock.json changed and `cd docs && npm ci` could not install";
     assert!(output.stdout.contains(said), "{output:?}");
 }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use kapi_core::failure::Failure;
 use kapi_core::glob::Glob;
 use kapi_core::pattern;
+use kapi_core::quote::shell_word;
 use kapi_git::owned_dir;
 use kapi_git::repository::Repository;
 use kapi_run::failure;
@@ -139,6 +140,14 @@ impl InstallStep {
             words.any(|word| top == word)
         };
         !self.is_aside || has_it() || commands.iter().any(names_it)
+    }
+
+    /// Returns the line as it is typed at the project's top.
+    pub(crate) fn line_at_top(&self) -> String {
+        match self.lock.parent().and_then(Path::to_str) {
+            None | Some("") => self.line.clone(),
+            Some(beside) => format!("cd {} && {}", shell_word(beside), self.line),
+        }
     }
 
     /// Returns the hosts of the registries that the person's own client asks, as `host:port` or `host`;
@@ -340,5 +349,7 @@ mod tests {
         let directories = &installs[0].directories;
         assert!(directories.contains(&Path::new("web/node_modules").to_path_buf()));
         assert!(InstallStep::all(table, &["README.md".to_owned()]).is_empty());
+        assert_eq!(installs[0].line_at_top(), "cd web && npm ci");
+        assert_eq!(installs[1].line_at_top(), python);
     }
 }

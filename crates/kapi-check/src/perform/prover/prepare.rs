@@ -262,7 +262,7 @@ fn lack(install: &InstallStep, run: &VerifyRun, refused: &BTreeMap<String, Strin
     Lacking {
         why: format!(
             "{lock} changed and `{}` could not install its dependencies: {why}",
-            install.line
+            install.line_at_top()
         ),
         refused: refused.keys().cloned().collect(),
     }
