@@ -15,6 +15,33 @@ turns:
 ";
 
 #[test]
+fn turns_that_the_agents_program_broke_off_are_told_with_its_last_words() {
+    let env = Environment::new();
+    let agent = "command:echo $KAPI_TURN >> log.txt; echo no key found >&2; exit 3";
+    let run = env.run(agent, &["--turns", "3"]);
+    run.assert_status("paused", 5);
+    let why = "the agent exited with 3 before ending its turn; its last words: no key found";
+    let reason = format!("the turn budget is used up: in each of the 3 turns, {why}");
+    assert_eq!(run.reason(), reason);
+    let hint = run.result["hint"].as_str().unwrap();
+    assert!(hint.contains("`kapi log 001`"), "{hint}");
+    for command in ["status", "show"] {
+        let shown = env.kapi(&[command, "1"]);
+        assert!(shown.stdout.contains(&reason), "{shown:?}");
+    }
+    // An agent that changes nothing is stopped before.
+    let run = env.run("command:nosuchagent", &[]);
+    run.assert_status("stalled", 5);
+    let why = "the agent exited with 127 before ending its turn; its last words: ";
+    assert!(run.reason().contains(why), "{}", run.reason());
+    assert!(
+        run.reason().contains("nosuchagent: not found"),
+        "{}",
+        run.reason()
+    );
+}
+
+#[test]
 fn turns_end_a_run_until_a_person_raises_them() {
     let env = Environment::new();
     let agent = "command:echo $KAPI_TURN >> log.txt; [ $KAPI_TURN -lt 3 ] || echo 42 > answer.txt";

@@ -20,7 +20,7 @@ use crate::rules::outcome::GoalCandidate;
 use crate::rules::plan::Plan;
 use crate::rules::plan::delta::PlanDelta;
 use crate::rules::plan::task::TaskPhase;
-use crate::rules::state::{Goal, GoalStage, GoalStatus, InFlight};
+use crate::rules::state::{CrashedTurns, Goal, GoalStage, GoalStatus, InFlight};
 use crate::rules::wait::{GoalWait, WaitFor};
 
 /// Applies one event.
@@ -68,6 +68,7 @@ fn created(id: &GoalId, contract: &Contract, contract_hash: &str, at_ms: i64) ->
         baseline: None,
         candidate: None,
         agent_end: None,
+        crashed: CrashedTurns::default(),
         claim: None,
         verify: None,
         judge: None,
@@ -262,11 +263,7 @@ fn reported(goal: &mut Goal, end: &AgentEnd) {
     let n_reported = std::mem::take(&mut goal.said_reported);
     goal.is_persons_turn = n_reported > 0;
     let Some(said) = goal.said.take() else { return };
-    let is_sound = !matches!(
-        end,
-        AgentEnd::Crashed { .. } | AgentEnd::OutOfResources { .. }
-    );
-    let rest = if is_sound {
+    let rest = if is_sound(end) {
         said.get(n_reported..).unwrap_or_default().trim_start()
     } else {
         &said
@@ -305,6 +302,7 @@ fn begin_turn(goal: &mut Goal, turn: u32) {
 }
 
 fn agent_ended(goal: &mut Goal, run: &AgentRun) {
+    goal.crashed = crashed_turns(goal, run);
     goal.agent_end = Some(run.end.clone());
     // What was declared by a tool outweighs what was read from the agent's words.
     goal.claim = match &goal.journey.declared {
@@ -318,6 +316,26 @@ fn agent_ended(goal: &mut Goal, run: &AgentRun) {
     reported(goal, &run.end);
     keep_session(goal, run.session.as_ref());
     enter(goal, GoalStage::Commit);
+}
+
+fn crashed_turns(goal: &Goal, run: &AgentRun) -> CrashedTurns {
+    if is_sound(&run.end) {
+        return CrashedTurns::default();
+    }
+    let is_again = goal.agent_end.as_ref() == Some(&run.end);
+    let before = if is_again { goal.crashed.count } else { 0 };
+    CrashedTurns {
+        count: before.saturating_add(1),
+        last_words: run.message.clone(),
+    }
+}
+
+/// Tells whether the agent's program was not broken off.
+const fn is_sound(end: &AgentEnd) -> bool {
+    !matches!(
+        end,
+        AgentEnd::Crashed { .. } | AgentEnd::OutOfResources { .. }
+    )
 }
 
 /// A run that names no session leaves the one before to be resumed.

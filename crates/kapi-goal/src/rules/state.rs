@@ -60,6 +60,9 @@ pub struct Goal {
     pub candidate: Option<GoalCandidate>,
     /// How the agent's last turn ended.
     pub agent_end: Option<AgentEnd>,
+    /// The turns up to the last one that the agent's program ended alike, and badly.
+    #[serde(default, skip_serializing_if = "CrashedTurns::is_none")]
+    pub crashed: CrashedTurns,
     /// What the agent said last.
     pub claim: Option<Claim>,
     /// The last verify.
@@ -99,6 +102,24 @@ pub struct Goal {
     pub wait: Option<GoalWait>,
     /// How often it was parked.
     pub waits: u32,
+}
+
+/// Turns in a row that the agent's program ended alike, before it ended its turn.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CrashedTurns {
+    /// How many.
+    pub count: u32,
+    /// The last that was said in them, capped.
+    pub last_words: String,
+}
+
+impl CrashedTurns {
+    /// Tells whether the last turn was ended by the agent.
+    #[must_use]
+    pub const fn is_none(&self) -> bool {
+        self.count == 0
+    }
 }
 
 /// An effect between its intent and its outcome.

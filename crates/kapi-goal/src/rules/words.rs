@@ -5,13 +5,17 @@
 use kapi_check::rules::proof::assess::Grade;
 use kapi_check::rules::proof::verify_report::first_failure;
 use kapi_core::agent_end::{AgentEnd, ProviderFailureKind};
-use kapi_core::text::{agent_name, counted, limit_key, limit_text, time_words};
+use kapi_core::quote::visible_line;
+use kapi_core::text::{agent_name, counted, limit_key, limit_text, shortened, time_words};
 use kapi_core::verdict::JudgeAnswer;
 
 use crate::rules::budget::BudgetLimit;
 use crate::rules::event::Stop;
 use crate::rules::state::{Goal, GoalStatus};
 use crate::rules::wait::{FileState, GoalWait, WaitFor};
+
+/// Characters of an agent's last words that are shown.
+const LAST_WORDS_CHARS_MAX: usize = 200;
 
 /// Returns one sentence on why the goal stands where it does; nothing while it is simply going on.
 #[must_use]
@@ -133,6 +137,18 @@ pub fn used_up(limit: BudgetLimit) -> String {
 
 fn stop_reason(goal: &Goal, stop: &Stop) -> String {
     match stop {
+        Stop::BudgetUsedUp {
+            limit: BudgetLimit::Turns,
+        } => {
+            let often = match goal.crashed.count {
+                0 | 1 => String::new(),
+                turns if turns == goal.spent.turns => format!("in each of the {turns} turns, "),
+                turns => format!("in each of the last {turns} turns, "),
+            };
+            let crashed = crashed(goal);
+            let detail = crashed.map_or_else(String::new, |text| format!(": {often}{text}"));
+            format!("{}{detail}", used_up(BudgetLimit::Turns))
+        }
         Stop::BudgetUsedUp { limit } => used_up(*limit),
         Stop::Interrupted => "interrupted".to_owned(),
         Stop::CapReached { cap } => format!("the spending cap is reached: {cap}"),
@@ -154,8 +170,7 @@ fn stop_reason(goal: &Goal, stop: &Stop) -> String {
         Stop::NotDrafted { message } => format!("the agent drafted no contract: {message}"),
         Stop::NoProgress { turns } => {
             let failing = goal.verify.as_ref().and_then(first_failure);
-            let crashed = goal.agent_end.as_ref().and_then(crash);
-            let detail = crashed
+            let detail = crashed(goal)
                 .or(failing)
                 .map_or_else(String::new, |text| format!(": {text}"));
             format!("no progress: {turns} turns ended with the same tree and verdict{detail}")
@@ -198,6 +213,25 @@ fn race_lost_to<'a>(goal: &Goal, reason: &'a str) -> Option<&'a str> {
         .then_some(lane)
 }
 
+/// Returns how the agent's program ended its last turn, where it did so badly, and the last it said.
+fn crashed(goal: &Goal) -> Option<String> {
+    let end = crash(goal.agent_end.as_ref()?)?;
+    let mut lines = goal.crashed.last_words.lines().rev();
+    let last = lines.find(|line| !line.trim().is_empty());
+    let last = last.map(|line| shortened(&visible_line(line), LAST_WORDS_CHARS_MAX));
+    Some(last.map_or_else(
+        || end.clone(),
+        |words| format!("{end}; its last words: {words}"),
+    ))
+}
+
+/// Returns where to read what an agent said that broke off.
+fn crash_hint(goal: &Goal) -> Option<String> {
+    let reference = goal.id.reference();
+    (!goal.crashed.is_none())
+        .then(|| format!("read what the agent did with `kapi log {reference}`, then resume."))
+}
+
 fn crash(end: &AgentEnd) -> Option<String> {
     match end {
         AgentEnd::Crashed { code } => Some(format!(
@@ -238,14 +272,17 @@ pub fn hint(goal: &Goal) -> Option<String> {
                 "raise `{}` under [sandbox] in your configuration, then resume.",
                 limit_key(resource)
             )),
+            AgentEnd::Crashed { .. } => crash_hint(goal),
             AgentEnd::Finished
             | AgentEnd::Refused
             | AgentEnd::LimitReached
-            | AgentEnd::Crashed { .. }
             | AgentEnd::DeadlinePassed
             | AgentEnd::IdlePassed
             | AgentEnd::Provider(_) => None,
         },
+        Stop::BudgetUsedUp {
+            limit: BudgetLimit::Turns,
+        } => crash_hint(goal),
         Stop::CapReached { .. } => {
             Some("resume when the cap has room again, or raise it; see `kapi spend`.".to_owned())
         }
