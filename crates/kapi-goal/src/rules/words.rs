@@ -156,7 +156,11 @@ fn stop_reason(goal: &Goal, stop: &Stop) -> String {
             "the plan is finished, but the agent has not claimed the goal after {nudges} reminders"
         ),
         Stop::SpinGuard => {
-            "spin guard: the agent used no tools and changed nothing in its turn".to_owned()
+            let nothing = "spin guard: the agent used no tools and changed nothing";
+            match has_timed_out(goal) {
+                true => format!("{nothing} before the time of its turn was up"),
+                false => format!("{nothing} in its turn"),
+            }
         }
         Stop::ConsentNeeded { pattern, command } => format!(
             "approval is needed first ({pattern}), and the agent did nothing else: {command}"
@@ -223,6 +227,14 @@ fn crashed(goal: &Goal) -> Option<String> {
         || end.clone(),
         |words| format!("{end}; its last words: {words}"),
     ))
+}
+
+/// Tells whether a limit on time ended the agent's last turn.
+const fn has_timed_out(goal: &Goal) -> bool {
+    matches!(
+        goal.agent_end,
+        Some(AgentEnd::DeadlinePassed | AgentEnd::IdlePassed)
+    )
 }
 
 /// Returns where to read what an agent said that broke off.
@@ -301,6 +313,10 @@ pub fn hint(goal: &Goal) -> Option<String> {
         Stop::ChecksCannotRun { remedy, .. } => Some(format!("{remedy} Then resume.")),
         Stop::NotDrafted { .. } => Some(
             "resume to ask again, or give the whole contract with the options of `kapi run`."
+                .to_owned(),
+        ),
+        Stop::SpinGuard if has_timed_out(goal) => Some(
+            "resume to try again; a new goal can give its turns more time (`--turn-timeout`)."
                 .to_owned(),
         ),
         Stop::SpinGuard => {

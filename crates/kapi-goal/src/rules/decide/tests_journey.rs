@@ -11,6 +11,7 @@ use kapi_core::verdict::JudgeVerdict;
 use crate::rules::command::{GoalCommand, PersonCommand};
 use crate::rules::contract::Contract;
 use crate::rules::decide::tests::check;
+use crate::rules::decide::tests_spec::after;
 use crate::rules::outcome::GoalOutcome;
 use crate::rules::plan::patch::TaskPatch;
 use crate::rules::plan::task::{GoalPlanTask, PlanTaskId, TaskPhase, TaskStatus};
@@ -20,6 +21,7 @@ use crate::rules::scenario::{
 };
 use crate::rules::tool::ToolCall;
 use crate::rules::wait::WaitFor;
+use crate::rules::words;
 
 fn unjudged() -> Contract {
     Contract {
@@ -196,6 +198,40 @@ fn clean_end_reminds_twice_and_then_pauses() {
         passed(),
         "verified\nturn 3 Unclaimed\npaused: worked off, 2 reminders",
     );
+}
+
+#[test]
+fn a_turn_whose_time_was_up_before_any_work_is_told_as_that() {
+    for (end, told, remedy) in [
+        (AgentEnd::Finished, "in its turn", "kapi say"),
+        (
+            AgentEnd::DeadlinePassed,
+            "before the time of its turn was up",
+            "--turn-timeout",
+        ),
+    ] {
+        let GoalOutcome::Agent(mut run) = scored(0) else {
+            panic!("an agent's turn");
+        };
+        run.end = end;
+        let given = [
+            ready(unjudged()),
+            vec![
+                Begins,
+                Reports(GoalOutcome::Agent(run)),
+                Ends(committed("base-tree")),
+            ],
+            vec![Ends(failed())],
+        ];
+        let goal = after(&given.concat());
+        let reason = words::reason(&goal).unwrap();
+        assert!(
+            reason.starts_with("spin guard: ") && reason.ends_with(told),
+            "{reason}"
+        );
+        let hint = words::hint(&goal).unwrap();
+        assert!(hint.contains(remedy), "{hint}");
+    }
 }
 
 #[test]
