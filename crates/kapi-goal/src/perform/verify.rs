@@ -101,7 +101,8 @@ impl RealWorld<'_> {
             ProofSubject::Candidate => {
                 let report = prover.prove(&work, &claim)?;
                 // The work is not at fault, so no turn is spent on it.
-                match report.as_ref().and_then(obstacle::killed) {
+                let killed = report.as_ref().and_then(VerifyReport::killed);
+                match killed.and_then(obstacle::of_kill) {
                     Some(obstacle) => Err(obstacle.failure("the work")),
                     None => Ok(report),
                 }

@@ -186,7 +186,7 @@ impl<'a> TaskProver<'a> {
         if let Some(spent) = allowance.spent_in(&under_way) {
             return Err(spent);
         }
-        if let Some(obstacle) = obstacle::killed(&report) {
+        if let Some(obstacle) = report.killed().and_then(obstacle::of_kill) {
             return Err(cannot_run(obstacle));
         }
         if let Some(path) = report.tampered.first() {

@@ -76,7 +76,7 @@ impl ProofFindings<'_> {
                 None => refused("the change was not checked".to_owned()),
             };
         };
-        if let Some(obstacle) = obstacle::killed(report) {
+        if let Some(obstacle) = report.killed().and_then(obstacle::of_kill) {
             return cannot_run(obstacle);
         }
         if !report.passed() {

@@ -5,7 +5,6 @@
 use kapi_core::failure::Failure;
 
 use super::missing::{Certainty, missing};
-use super::verify_report::VerifyReport;
 use super::verify_run::VerifyRun;
 
 /// Why a command cannot work where it is run.
@@ -66,13 +65,4 @@ pub fn of_kill(run: &VerifyRun) -> Option<Obstacle> {
                  programs, or run fewer tests at once."
             .to_owned(),
     })
-}
-
-/// Returns why commands could not be run on work, where one was killed. What is missing there, or was
-/// changed, is the work's own doing.
-#[must_use]
-pub fn killed(report: &VerifyReport) -> Option<Obstacle> {
-    let was_changed = !report.tampered.is_empty();
-    let mut runs = report.all_runs().filter(|_| !was_changed);
-    runs.find_map(of_kill)
 }

@@ -25,6 +25,14 @@ pub struct VerifyReport {
 }
 
 impl VerifyReport {
+    /// Returns a run that was killed from outside; nothing where protected files were changed, which is
+    /// the work's own doing.
+    #[must_use]
+    pub fn killed(&self) -> Option<&VerifyRun> {
+        let mut killed = self.all_runs().filter(|run| run.was_killed());
+        killed.next().filter(|_| self.tampered.is_empty())
+    }
+
     /// Returns every run that was made for it, those with a part of the base put back included.
     pub fn all_runs(&self) -> impl Iterator<Item = &VerifyRun> {
         let seen = &self.inspection;
