@@ -7,11 +7,13 @@ mod version;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{self, OutputLine, ProcessEnd, ProcessError, ProcessLimits, Program};
+use kapi_sys::shortage;
 
 /// The oldest git this crate works with: major and minor version.
 pub const GIT_VERSION_MIN: (u32, u32) = (2, 34);
@@ -137,6 +139,15 @@ pub enum GitError {
         /// The end of its standard error; foreign text.
         stderr: String,
     },
+    /// Git failed for want of something that the machine is short of: that is no answer to anything.
+    #[error("run git {subcommand}")]
+    Shortage {
+        /// The git subcommand.
+        subcommand: String,
+        /// What is short.
+        #[source]
+        source: io::Error,
+    },
     /// Git did not end by itself.
     #[error("finish git {subcommand}: {end:?}")]
     Ended {
@@ -169,6 +180,20 @@ pub enum GitError {
         /// What `git version` said.
         found: String,
     },
+}
+
+impl GitError {
+    /// Returns the failure of a command that ended with a code that means failure.
+    fn of_exit(subcommand: String, code: i32, stderr: String) -> Self {
+        match shortage::named_in(&stderr) {
+            Some(source) => Self::Shortage { subcommand, source },
+            None => Self::Exit {
+                subcommand,
+                code,
+                stderr,
+            },
+        }
+    }
 }
 
 /// An installed git, which has to be new enough for the first command.
@@ -312,11 +337,7 @@ impl GitCall<'_> {
         if exit.code <= code_max {
             return Ok(exit);
         }
-        Err(GitError::Exit {
-            subcommand,
-            code: exit.code,
-            stderr: exit.stderr,
-        })
+        Err(GitError::of_exit(subcommand, exit.code, exit.stderr))
     }
 
     /// Runs it and returns its output as text without the last newline.
@@ -334,7 +355,8 @@ impl GitCall<'_> {
         self.bytes().map(drop)
     }
 
-    /// Runs it and returns its exit code, whatever it is, with the whole output.
+    /// Runs it and returns its exit code, whatever it is, with the whole output. What fails because the
+    /// machine is short of something is an error.
     pub(crate) fn exit(self) -> Result<GitExit, GitError> {
         let subcommand = self.subcommand.clone();
         if subcommand != VERSION {
@@ -361,6 +383,11 @@ impl GitCall<'_> {
             .get(errors.len().saturating_sub(STDERR_BYTES_MAX)..)
             .unwrap_or_default();
         let stderr = String::from_utf8_lossy(kept).trim().to_owned();
+        if code != 0
+            && let Some(source) = shortage::named_in(&stderr)
+        {
+            return Err(GitError::Shortage { subcommand, source });
+        }
         Ok(GitExit {
             code,
             stdout: finished.stdout.tail,
@@ -410,11 +437,9 @@ impl GitCall<'_> {
             ProcessEnd::Cancelled if is_cut && !outer.is_raised() => Ok((kept, is_cut)),
             // Git notices a closed pipe before our signal arrives.
             ProcessEnd::Exited(_) | ProcessEnd::Signaled(_) if is_cut => Ok((kept, is_cut)),
-            ProcessEnd::Exited(code) => Err(GitError::Exit {
-                subcommand,
-                code,
-                stderr: finished.stderr.text(),
-            }),
+            ProcessEnd::Exited(code) => {
+                Err(GitError::of_exit(subcommand, code, finished.stderr.text()))
+            }
             end => Err(GitError::Ended { subcommand, end }),
         }
     }

@@ -16,6 +16,25 @@ const SHORTAGES: [Errno; 5] = [
     Errno::NFILE,
 ];
 
+/// What other programs say of them in the language of the `C` locale.
+const WORDS: [(&str, Errno); 7] = [
+    ("No space left on device", Errno::NOSPC),
+    ("Disk quota exceeded", Errno::DQUOT),
+    ("Cannot allocate memory", Errno::NOMEM),
+    ("Out of memory", Errno::NOMEM),
+    ("out of memory", Errno::NOMEM),
+    ("Too many open files in system", Errno::NFILE),
+    ("Too many open files", Errno::MFILE),
+];
+
+/// Returns the shortage that another program complains of, in the language of the `C` locale.
+#[must_use]
+pub fn named_in(complaint: &str) -> Option<io::Error> {
+    let mut words = WORDS.iter();
+    let (_, number) = words.find(|(words, _)| complaint.contains(words))?;
+    Some((*number).into())
+}
+
 /// Tells whether an error, or one of its causes, is a shortage that passes.
 pub fn is_shortage(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
@@ -37,7 +56,7 @@ mod tests {
 
     use rustix::io::Errno;
 
-    use super::is_shortage;
+    use super::{is_shortage, named_in};
     use crate::lock::LockError;
 
     #[test]
@@ -58,5 +77,12 @@ mod tests {
             assert_eq!(is_shortage(&wrapped), is_short, "{errno}");
         }
         assert!(!is_shortage(&io::Error::other("No space left on device")));
+    }
+
+    #[test]
+    fn what_another_program_complains_of_is_one_as_well() {
+        let complaint = "error: unable to write file a: No space left on device\nfatal: stopped";
+        assert!(is_shortage(&named_in(complaint).unwrap()));
+        assert!(named_in("fatal: not a git repository").is_none());
     }
 }

@@ -1,7 +1,8 @@
-//! Every git command of a goal is killed once, before and after it does its work.
+//! Every git command of a goal is killed once, before and after it does its work, and fails once for want
+//! of disk.
 //!
-//! A stand-in for git counts the commands that change something and kills itself at the chosen
-//! one; then everything is done again with the real git and must come out the same.
+//! A stand-in for git counts the commands that change something and kills itself, or fails, at the
+//! chosen one; then everything is done again with the real git and must come out the same.
 
 use std::fs;
 use std::path::Path;
@@ -21,6 +22,7 @@ const COMMANDS_MAX: u32 = 60;
 enum Kill {
     Before,
     After,
+    DiskIsFull,
 }
 
 fn stand_in(fixture: &Fixture, kill: Kill, at: u32) -> Git {
@@ -29,6 +31,10 @@ fn stand_in(fixture: &Fixture, kill: Kill, at: u32) -> Git {
     let (before, after) = match kill {
         Kill::Before => ("kill -9 $$", ""),
         Kill::After => ("", "kill -9 $$"),
+        Kill::DiskIsFull => (
+            "echo 'fatal: unable to write file: No space left on device' >&2; exit 128",
+            "",
+        ),
     };
     let script = format!(
         "#!/bin/sh
@@ -95,7 +101,12 @@ fn check_every_kill(kill: Kill) {
         assert_eq!(*expected.get_or_insert(tree.clone()), tree, "kill at {at}");
         check_end(&fixture, &commit, at);
         if killed.is_ok() {
-            assert!(at > 10, "only {at} commands were counted");
+            let counted = fs::read_to_string(fixture.root().join("count")).unwrap_or_default();
+            let n_counted = counted.lines().count();
+            assert!(
+                n_counted > 10 && n_counted < at as usize,
+                "{n_counted}, {at}"
+            );
             return;
         }
     }
@@ -147,6 +158,11 @@ fn n_entries(dir: &Path) -> usize {
 #[test]
 fn a_kill_before_any_command_is_repaired_by_doing_it_again() {
     check_every_kill(Kill::Before);
+}
+
+#[test]
+fn a_full_disk_at_any_command_loses_nothing() {
+    check_every_kill(Kill::DiskIsFull);
 }
 
 #[test]

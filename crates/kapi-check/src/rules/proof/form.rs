@@ -1,7 +1,7 @@
 //! Whether a text of a program still says what another said: in another form, or with more lines.
 //!
 //! Blanks, line breaks, quotes and comments are form: a formatter's work, told without a parser. In
-//! Python the indentation of a statement is none. What [`aside`] knows may differ as well.
+//! Python the indentation of a statement is none. Imports and the like may differ as well.
 
 mod aside;
 mod leaving;
