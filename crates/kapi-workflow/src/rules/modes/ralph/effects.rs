@@ -9,7 +9,7 @@ use crate::rules::effect::{
     AgentQuestion, GoalWork, Verification, WorkflowAction, WorkflowEffect, WorkflowLanding,
 };
 use crate::rules::guidance;
-use crate::rules::modes::ralph::plan::FINDING_PREFIX;
+use crate::rules::modes::ralph::plan::{FINDING_PREFIX, RalphPlan, each_once};
 use crate::rules::modes::ralph::role::RalphRole;
 use crate::rules::modes::ralph::state::{Ralph, Stand, TaskState};
 use crate::rules::modes::ralph::want::{RalphWant, ordinal, wants};
@@ -92,7 +92,7 @@ fn work(workflow: &Workflow, ralph: &Ralph, state: &TaskState) -> Option<GoalWor
         title: task.title.clone(),
         intent: prompt::task::intent(workflow, ralph, state),
         criteria: prompt::task::criteria(ralph, state),
-        verify: joined([&task.verify[..], &workflow.terms.verify[..]]),
+        verify: each_once([&task.verify[..], &workflow.terms.verify[..]]),
         base: state.base.clone()?,
         budget: allowance::budget(workflow, state),
         branch_type: ralph.plan.as_ref()?.branch_type,
@@ -165,7 +165,7 @@ fn verification(
     Verification {
         commit: commit.to_owned(),
         base: ralph.base.clone(),
-        commands: joined([commands, &terms.verify[..]]),
+        commands: each_once([commands, &terms.verify[..]]),
         protect: terms.protect.clone(),
         timeout_ms: terms.verify_timeout_ms,
         sandbox: terms.sandbox,
@@ -188,28 +188,13 @@ fn merged_commands(ralph: &Ralph) -> Vec<String> {
         let plan = ralph.plan.iter();
         commands.extend(plan.flat_map(|plan| plan.verify.clone()));
     }
-    joined([&commands[..], &[]])
+    each_once([&commands[..], &[]])
 }
 
-/// Returns what must hold in the end: every criterion's command and the plan's.
+/// Returns what must hold in the end.
 fn all_commands(ralph: &Ralph) -> Vec<String> {
-    let Some(plan) = &ralph.plan else {
-        return Vec::new();
-    };
-    let criteria = plan.criteria.iter();
-    let criteria: Vec<String> = criteria.filter_map(|found| found.verify.clone()).collect();
-    joined([&criteria[..], &plan.verify[..]])
-}
-
-/// Joins lists of commands; the same command is run once.
-fn joined(lists: [&[String]; 2]) -> Vec<String> {
-    let mut commands: Vec<String> = Vec::new();
-    for command in lists.into_iter().flatten() {
-        if !commands.contains(command) {
-            commands.push(command.clone());
-        }
-    }
-    commands
+    let plan = ralph.plan.as_deref();
+    plan.map(RalphPlan::checks).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -107,6 +107,27 @@ pub struct RalphPlan {
     pub verify: Vec<String>,
 }
 
+impl RalphPlan {
+    /// Returns the commands that must pass in the end: every criterion's and the plan's.
+    #[must_use]
+    pub fn checks(&self) -> Vec<String> {
+        let criteria = self.criteria.iter();
+        let criteria: Vec<String> = criteria.filter_map(|found| found.verify.clone()).collect();
+        each_once([&criteria[..], &self.verify[..]])
+    }
+}
+
+/// Joins lists of commands; the same command is run once.
+pub(super) fn each_once(lists: [&[String]; 2]) -> Vec<String> {
+    let mut commands: Vec<String> = Vec::new();
+    for command in lists.into_iter().flatten() {
+        if !commands.contains(command) {
+            commands.push(command.clone());
+        }
+    }
+    commands
+}
+
 /// What speaks against a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

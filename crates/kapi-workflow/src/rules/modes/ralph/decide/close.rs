@@ -215,19 +215,20 @@ fn fix(draft: &mut DecisionDraft<'_, Ralph>, title: String, because: String) {
     });
 }
 
-/// Returns the commands that the whole must pass: the plan's, or its tasks' where it has none.
+/// Returns the commands that the whole must pass: those of the closeout, or its tasks' where it has none.
 fn whole(ralph: &Ralph) -> Vec<String> {
     let Some(plan) = &ralph.plan else {
         return Vec::new();
     };
-    if plan.verify.is_empty() {
+    let checks = plan.checks();
+    if checks.is_empty() {
         return plan
             .tasks
             .iter()
             .flat_map(|task| task.verify.clone())
             .collect();
     }
-    plan.verify.clone()
+    checks
 }
 
 /// Takes the verification of everything.
