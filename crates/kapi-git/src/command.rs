@@ -3,6 +3,7 @@
 //! Environment and configuration are stated in full on every call, so that neither the person's
 //! settings nor an agent's can make git run another program. Knows no git subcommand.
 
+mod settings;
 mod version;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,8 @@ use std::time::Duration;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{self, OutputLine, ProcessEnd, ProcessError, ProcessLimits, Program};
 use kapi_sys::shortage;
+
+use self::settings::{ALWAYS, REMOTE_SETTINGS, SEALED, SETTINGS, UNATTENDED};
 
 /// The oldest git this crate works with: major and minor version.
 pub const GIT_VERSION_MIN: (u32, u32) = (2, 34);
@@ -29,93 +32,6 @@ pub const OUTPUT_BYTES_MAX: usize = 256 << 20;
 
 /// Bytes of standard error kept for an error message.
 const STDERR_BYTES_MAX: usize = 4096;
-
-/// Settings that hold on every call, above anything a configuration file says.
-///
-/// They stop hooks, monitors, helpers, networks and maintenance, keep git from writing reflogs
-/// and configuration, and make what it does write durable before it returns.
-const SETTINGS: &[(&str, &str)] = &[
-    ("core.hooksPath", "/dev/null"),
-    ("core.fsmonitor", "false"),
-    ("core.untrackedCache", "false"),
-    ("core.splitIndex", "false"),
-    ("core.logAllRefUpdates", "false"),
-    ("core.protectNTFS", "true"),
-    ("core.protectHFS", "true"),
-    ("core.safecrlf", "false"),
-    ("core.filesRefLockTimeout", "2000"),
-    ("core.fsync", "all"),
-    ("core.fsyncMethod", "batch"),
-    ("core.pager", "cat"),
-    ("core.askPass", ""),
-    ("core.sshCommand", "false"),
-    ("credential.helper", ""),
-    ("safe.bareRepository", "explicit"),
-    // Git asks who owns a repository only while it searches for one, which happens once, for the
-    // directory the person named; as root that directory may well be somebody else's.
-    ("safe.directory", "*"),
-    ("protocol.allow", "never"),
-    ("gc.auto", "0"),
-    ("maintenance.auto", "false"),
-    ("commit.gpgSign", "false"),
-    ("submodule.recurse", "false"),
-    ("diff.ignoreSubmodules", "all"),
-    ("worktree.useRelativePaths", "false"),
-    ("color.ui", "false"),
-];
-
-/// Settings that hold when git talks to a remote with the person's own configuration.
-///
-/// Hooks and monitors may lie in the tree, where an agent's work ends up; a remote's address
-/// must not be a program; and nothing is pushed, fetched or cleaned up beside what was asked.
-const REMOTE_SETTINGS: &[(&str, &str)] = &[
-    ("core.hooksPath", "/dev/null"),
-    ("core.fsmonitor", "false"),
-    ("core.askPass", ""),
-    ("protocol.ext.allow", "never"),
-    ("safe.bareRepository", "explicit"),
-    ("safe.directory", "*"),
-    ("gc.auto", "0"),
-    ("maintenance.auto", "false"),
-    ("submodule.recurse", "false"),
-    ("fetch.recurseSubmodules", "false"),
-    ("fetch.writeCommitGraph", "false"),
-    ("fetch.prune", "false"),
-    ("push.followTags", "false"),
-    ("push.recurseSubmodules", "no"),
-    ("push.useForceIfIncludes", "false"),
-    ("color.ui", "false"),
-    ("advice.pushUpdateRejected", "false"),
-];
-
-/// Variables of every git command.
-const ALWAYS: &[(&str, &str)] = &[
-    ("LC_ALL", "C"),
-    ("GIT_TERMINAL_PROMPT", "0"),
-    ("GIT_OPTIONAL_LOCKS", "0"),
-    ("GIT_NO_REPLACE_OBJECTS", "1"),
-];
-
-/// Variables of a git command that sees nothing of the person's.
-const SEALED: &[(&str, &str)] = &[
-    ("PATH", "/usr/bin:/bin"),
-    ("HOME", "/nonexistent"),
-    ("TZ", "UTC"),
-    ("GIT_CONFIG_NOSYSTEM", "1"),
-    ("GIT_CONFIG_SYSTEM", "/dev/null"),
-    ("GIT_CONFIG_GLOBAL", "/dev/null"),
-    ("GIT_ATTR_NOSYSTEM", "1"),
-    ("GIT_NO_LAZY_FETCH", "1"),
-];
-
-/// Variables that keep a command of the person's from waiting for an answer.
-const UNATTENDED: &[(&str, &str)] = &[
-    // Empty means: ask no program, not the one of the configuration either.
-    ("GIT_ASKPASS", ""),
-    ("SSH_ASKPASS", ""),
-    ("SSH_ASKPASS_REQUIRE", "never"),
-    ("GCM_INTERACTIVE", "never"),
-];
 
 /// A git command that did not do what was asked.
 #[derive(Debug, thiserror::Error)]
