@@ -37,6 +37,9 @@ struct ReleasePair {
     /// Which files are tests, as an expression of `find`; none where the package ships none.
     #[serde(default)]
     tests: Option<String>,
+    /// What must come of it, where not that it is done.
+    #[serde(default)]
+    expect: Option<Expectation>,
 }
 
 /// Reads the list; each pair is an ecosystem with one change.
@@ -58,6 +61,7 @@ fn ecosystem(pair: ReleasePair) -> CorpusEcosystem {
         to,
         verify,
         tests,
+        expect,
     } = pair;
     let short = package
         .rsplit('/')
@@ -76,7 +80,7 @@ fn ecosystem(pair: ReleasePair) -> CorpusEcosystem {
     let case = CorpusCase {
         name: format!("{from}-to-{to}"),
         kind: "from one release to the next".to_owned(),
-        expect: Expectation::Honest,
+        expect: expect.unwrap_or(Expectation::Honest),
         quick: false,
         ways: vec![Entrance::Run, Entrance::Prove],
         verify: None,

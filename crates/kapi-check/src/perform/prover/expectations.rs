@@ -19,6 +19,7 @@ use super::{ProofClaim, Prover, WorkToProve};
 use crate::rules::proof::expectation::{
     Alteration, TestLine, altered, comparing_lines, failing_file, failing_lines,
 };
+use crate::rules::proof::notice::KEEP_FROM_FAILING;
 use crate::rules::proof::verify_report::VerifyReport;
 use crate::rules::proof::verify_run::Checks;
 
@@ -165,7 +166,12 @@ impl Prover<'_> {
         }
         // As many tests fail again as did on the base: each of them compares.
         if before.failed > 0 && all.failed.is_some_and(|failed| failed >= before.failed) {
-            return Ok(Some(Expectations::Matter));
+            let flagged = work.change.flagged_lines(&[]);
+            return if flagged != work.change.flagged_lines(KEEP_FROM_FAILING) {
+                self.compares(&altered_work, &group, before.failed)
+            } else {
+                Ok(Some(Expectations::Matter))
+            };
         }
         if !group.is_run || lines.len() < 2 {
             return Ok(Some(Expectations::Unknown));
@@ -184,6 +190,34 @@ impl Prover<'_> {
             }
         }
         Ok(Some(Expectations::Unknown))
+    }
+
+    /// Says whether what is expected, as it stands there, differs from another value: what compares may
+    /// have been replaced for these very values.
+    fn compares(
+        &self,
+        altered_work: &AlteredWork<'_>,
+        group: &LineGroup,
+        failed: u64,
+    ) -> Result<Option<Expectations>, Failure> {
+        let how = Alteration::AnotherActual;
+        let Some(ran) = self.fails_with(altered_work, group, Version::Line(how))? else {
+            return Ok(None);
+        };
+        let is_whole = group.files.iter().all(|(path, lines)| {
+            let name = path.to_string_lossy();
+            let text = altered_work.tests.get(path);
+            let can_be = |line: &usize| {
+                text.is_some_and(|text| altered(&name, text, &[*line], how).is_some())
+            };
+            lines.iter().all(can_be)
+        });
+        let is_short = is_whole && ran.failed.is_some_and(|now| now < failed);
+        Ok(Some(if ran.passed || is_short {
+            Expectations::Unknown
+        } else {
+            Expectations::Matter
+        }))
     }
 
     /// Says what it means that a group of lines passes with other expectations.

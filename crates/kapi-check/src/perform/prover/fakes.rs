@@ -10,16 +10,10 @@ use super::change::{self, ChangePart};
 use super::checkout::PutBack;
 use super::expectations::Expectations;
 use super::{ProofClaim, Prover, WorkToProve};
-use crate::rules::proof::notice::NoticeKind;
+use crate::rules::proof::notice::{KEEP_FROM_FAILING, NoticeKind};
 use crate::rules::proof::verify_report::VerifyReport;
 use crate::rules::proof::verify_run::Checks;
 
-/// What can only keep a run from failing.
-const KEEPS_FROM_FAILING: &[NoticeKind] = &[
-    NoticeKind::ExitsProcess,
-    NoticeKind::PatchesFramework,
-    NoticeKind::AlwaysEqual,
-];
 /// What makes a line seem to be run by a person, and not in an automation.
 const BY_HAND: &str = "unset CI";
 
@@ -41,7 +35,7 @@ impl Prover<'_> {
                 report.inspection.cannot_fail = lines;
                 return Ok(true);
             }
-            Some(Expectations::Matter) => excused.extend(KEEPS_FROM_FAILING),
+            Some(Expectations::Matter) => excused.extend(KEEP_FROM_FAILING),
             Some(Expectations::Unknown) => {}
         }
         let asked = work.change.flagged_lines(&excused);

@@ -40,6 +40,8 @@ pub struct TestLine {
 pub enum Alteration {
     /// It expects another value.
     AnotherValue,
+    /// It compares what it expects with a value that is surely another, in the place of what is tested.
+    AnotherActual,
     /// It fails before it compares.
     Failure,
 }
@@ -237,8 +239,27 @@ impl<'t> TestText<'t> {
                 let (range, text) = other.or_else(|| opposite(self.text, &found))?;
                 Some(Edit { range, text })
             }
+            Alteration::AnotherActual => self.other_side(&found),
             Alteration::Failure => self.failure(start, &found),
         }
+    }
+
+    /// Returns what puts another value than the one that is expected in the place of what is tested.
+    fn other_side(&self, found: &Comparison) -> Option<Edit> {
+        let [one, other] = found.sides.as_slice() else {
+            return None;
+        };
+        let altered = |side: &Range<usize>| another(self.text, side, self.language);
+        let (side, replaced, (part, text)) = altered(one)
+            .map(|it| (one, other, it))
+            .or_else(|| altered(other).map(|it| (other, one, it)))?;
+        let mut value = self.text.get(side.clone())?.to_owned();
+        let begin = part.start.checked_sub(side.start)?;
+        value.replace_range(begin..begin + part.len(), &text);
+        Some(Edit {
+            range: replaced.clone(),
+            text: value,
+        })
     }
 
     /// Returns what makes a comparison, which begins in the line at `line`, fail before it compares.
@@ -310,6 +331,7 @@ impl<'t> TestText<'t> {
                 let side = trimmed(self.text, end - right.len()..end);
                 constant(self.text, &side, Language::Go)?
             }
+            Alteration::AnotherActual => return None,
             Alteration::Failure => (at..at, "if true { panic(\"kapi\") }; ".to_owned()),
         };
         Some(Edit { range, text })

@@ -220,6 +220,9 @@ mod tests {
             let new = old.replacen(at, &format!("{added}{at}"), 1);
             assert!(!keeps_statements(path, old, &new), "{new}");
         }
+        let rust = "#[test]\nfn a() { f(1) }\n";
+        let never = rust.replace("fn a", "#[cfg(never)]\nfn a");
+        assert!(!keeps_statements("tests/a.rs", rust, &never), "{never}");
         let wrapped = js.replace("    f(1);", "    if (x) {\n      f(1);\n    }");
         assert!(!keeps_statements("a.test.js", js, &wrapped), "{wrapped}");
         for (path, old, at, added) in [

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 
+use super::form::keeps_statements;
 use super::language::Language;
 use super::scan::code_bytes;
 
@@ -18,10 +19,15 @@ pub fn can_hold(path: &Path) -> bool {
 }
 
 /// Tells whether a file lost a test that lay in it, or part of one. `changed` are the new texts of all
-/// files that the change touches, its own first: a test may move among them.
+/// files that the change touches, its own first: a test may move among them. Where it stays in its
+/// file, it may have more statements, as a test file may.
 #[must_use]
 pub fn is_lost(path: &Path, old: &str, changed: &[&str]) -> bool {
     if !can_hold(path) {
+        return false;
+    }
+    let own = changed.first().copied().unwrap_or_default();
+    if keeps_statements(&path.to_string_lossy(), &tests_in(old), &tests_in(own)) {
         return false;
     }
     let old: Vec<&str> = old.lines().map(str::trim).collect();
@@ -34,6 +40,14 @@ pub fn is_lost(path: &Path, old: &str, changed: &[&str]) -> bool {
         items.retain(|item| !holds(&lines, item));
     }
     !items.is_empty()
+}
+
+/// Returns the lines of a text that belong to tests.
+fn tests_in(text: &str) -> String {
+    let numbers = test_lines(text);
+    let lines = text.lines().enumerate();
+    let tests = lines.filter(|(n, _)| numbers.contains(n));
+    tests.map(|(_, line)| format!("{line}\n")).collect()
 }
 
 /// Returns which lines belong to a test module, or to a test outside of one, counted from 0.
@@ -318,6 +332,11 @@ pub fn g() {}
         check(&[&OLD.replace("use super::*;", "use super::f;")], false);
         let more = OLD.replace("    // One.\n", "    #[test]\n    fn none() {}\n\n");
         check(&[&more], false);
+        let longer = OLD.replace(
+            "helper(), 1);",
+            "helper(), 1);\n        assert_eq!(g(), ());",
+        );
+        check(&[&longer], false);
         for (from, to) in [
             ("assert_eq!(f(), '{');", "assert_eq!(f(), '}');"),
             ("    fn one() {\n", "    fn one() {\n        return;\n"),

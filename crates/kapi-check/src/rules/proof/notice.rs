@@ -37,6 +37,13 @@ pub struct AddedLine<'a> {
     pub is_test: bool,
 }
 
+/// What can only keep a run from failing.
+pub const KEEP_FROM_FAILING: &[NoticeKind] = &[
+    NoticeKind::ExitsProcess,
+    NoticeKind::PatchesFramework,
+    NoticeKind::AlwaysEqual,
+];
+
 /// What a line does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

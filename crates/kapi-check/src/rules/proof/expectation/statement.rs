@@ -224,7 +224,9 @@ fn called(text: &str, at: usize, language: Language) -> Option<Comparison> {
 
 /// Returns the comparison that a chain after `expect(…)` makes.
 fn expected_of(text: &str, callee: Range<usize>, language: Language) -> Option<Comparison> {
-    let mut at = arguments(text, callee.end, language)?.end;
+    let asked = arguments(text, callee.end, language)?;
+    let actual = asked.parts.first();
+    let mut at = asked.end;
     loop {
         at = past_blanks(text, at);
         let dot = if language == Language::Php { "->" } else { "." };
@@ -235,14 +237,18 @@ fn expected_of(text: &str, callee: Range<usize>, language: Language) -> Option<C
         let is_ruby = language == Language::Ruby;
         match name {
             "not" | "not_to" | "to_not" => return None,
-            "to" if is_ruby => return matcher_of_ruby(text, callee, at),
+            "to" if is_ruby => {
+                let mut found = matcher_of_ruby(text, callee, at)?;
+                found.sides.extend(actual.cloned());
+                return Some(found);
+            }
             name if text.get(at..)?.starts_with('(') => {
                 let side = arguments(text, at, language)?.parts.first()?.clone();
                 let is_meant = !is_ruby && OF_EXPECT.contains(&name) && is_value(text, &side);
                 return is_meant.then(|| Comparison {
                     start: callee.start,
                     callee,
-                    sides: vec![side],
+                    sides: [side].into_iter().chain(actual.cloned()).collect(),
                 });
             }
             _ => {}

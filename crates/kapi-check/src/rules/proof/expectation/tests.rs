@@ -195,6 +195,44 @@ fn every_line_that_compares_is_found() {
 }
 
 #[test]
+fn what_is_expected_is_compared_with_another_value() {
+    for (path, text, other) in [
+        (
+            "test_a.rb",
+            "assert_equal 14, f(1)\n",
+            "assert_equal 14, [14, \"kapi\"]\n",
+        ),
+        (
+            "test_a.py",
+            "assert f(1) == 14\n",
+            "assert (14, \"kapi\") == 14\n",
+        ),
+        (
+            "a.test.js",
+            "expect(f(1)).toBe(14);\n",
+            "expect([14, \"kapi\"]).toBe(14);\n",
+        ),
+        (
+            "tests/a.rs",
+            "assert_eq!(f(1), 14);\n",
+            "assert_eq!(15, 14);\n",
+        ),
+    ] {
+        let found = altered(path, text, &[1], Alteration::AnotherActual);
+        assert_eq!(found.as_deref(), Some(other), "{text}");
+    }
+    assert_eq!(
+        altered(
+            "test_a.py",
+            "assert f(1)\n",
+            &[1],
+            Alteration::AnotherActual
+        ),
+        None
+    );
+}
+
+#[test]
 fn a_file_fails_where_it_is_loaded() {
     let failing = |path: &str, text: &str| failing_file(path, text).unwrap();
     assert_eq!(

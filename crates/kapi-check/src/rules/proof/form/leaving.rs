@@ -42,7 +42,7 @@ const FUNCTION: [&str; 3] = ["function", "fn", "func"];
 
 /// What added lines do to the lines that are kept.
 pub(super) enum AddedLines {
-    /// Lines that are kept stand in an added condition or loop.
+    /// Lines that are kept stand in an added condition or loop, or below an added attribute.
     Wrap,
     /// These, by their places, leave a function that is kept.
     Leave(BTreeMap<usize, LeavingLine>),
@@ -84,6 +84,10 @@ pub(super) fn added_lines(lines: &[Line], old: &[Line], language: Language) -> A
     for (place, line) in lines.iter().enumerate() {
         reading.begin(line);
         let is_kept = reading.kept.contains(line);
+        let next = lines.get(place + 1);
+        if !is_kept && is_attribute(line) && next.is_some_and(|it| reading.kept.contains(it)) {
+            return AddedLines::Wrap;
+        }
         if is_kept && reading.is_wrapped() && !line.iter().all(|word| is_bracket(word)) {
             return AddedLines::Wrap;
         }
@@ -176,6 +180,11 @@ fn level_of(line: &Line) -> Option<usize> {
 
 fn level_in(word: &str) -> Option<usize> {
     word.strip_prefix('\n')?.parse().ok()
+}
+
+/// Tells whether a line is an attribute of Rust alone, which may say when the next one counts.
+fn is_attribute(line: &Line) -> bool {
+    matches!(line.as_slice(), [sign, bracket, .., end] if sign == "#" && bracket == "[" && end == "]")
 }
 
 fn is_bracket(word: &str) -> bool {
