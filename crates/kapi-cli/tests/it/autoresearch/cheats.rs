@@ -119,7 +119,7 @@ fn no_cheat_at_measuring_is_kept() {
             ("crash", "benchmark.sh exited with 1"),
             ("crash", "benchmark.sh exited with 1"),
             ("crash", said_twice),
-            ("crash", "benchmark.sh exited with 137"),
+            ("crash", "benchmark.sh was killed"),
             ("discard", "it changes bench/new, which is off limits"),
             ("keep", found.last().unwrap().1),
         ],
