@@ -13,6 +13,9 @@ use self::leaving::{AddedLines, added_lines};
 use super::language::Language;
 use super::scan::{Token, tokens};
 
+/// The most lines of a text that are read as statements: the work grows with their square.
+const LINES_MAX: usize = 20_000;
+
 /// The words and signs of a line.
 type Line = Vec<String>;
 
@@ -24,6 +27,9 @@ pub fn keeps_statements(path: &str, old: &str, new: &str) -> bool {
         return only_adds_lines(old, new);
     };
     let (was, is) = (statements(old, language), statements(new, language));
+    if was.len().max(is.len()) > LINES_MAX {
+        return only_adds_lines(old, new);
+    }
     let leaving = match added_lines(&is, &was, language) {
         AddedLines::Leave(leaving) => leaving,
         AddedLines::Wrap => return false,
@@ -264,6 +270,21 @@ mod tests {
             .replace("test('b'", "describe('c', () => {\n    test('b'")
             .replace("});\n});", "});\n});\n});");
         assert!(keeps_statements("a.test.js", js, &more), "{more}");
+    }
+
+    #[test]
+    fn a_text_of_very_many_lines_keeps_its_lines() {
+        let old = "f(1);\n".repeat(150_000);
+        assert!(keeps_statements(
+            "a.test.js",
+            &old,
+            &format!("{old}g(2);\n")
+        ));
+        assert!(!keeps_statements(
+            "a.test.js",
+            &old,
+            &old.replace("(1)", "(2)")
+        ));
     }
 
     #[test]
