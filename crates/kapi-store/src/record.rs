@@ -37,7 +37,7 @@ pub struct LogRecord {
     pub prev: String,
     /// Whether the next line was accepted together with this one. What was accepted together
     /// survives a power cut together or not at all.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
 }
 
@@ -104,12 +104,4 @@ impl fmt::Display for LogRecord {
             self.data.get()
         )
     }
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature serde asks for"
-)]
-const fn is_false(value: &bool) -> bool {
-    !*value
 }

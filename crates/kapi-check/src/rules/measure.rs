@@ -66,7 +66,7 @@ pub struct MeasurementReport {
     /// Its tree.
     pub tree: String,
     /// Whether it was measured on the inputs that no agent sees.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub held_back: bool,
     /// Every run of the benchmark, in order; none follows one that did not end well.
     pub samples: Vec<Sample>,
@@ -125,11 +125,6 @@ const fn one() -> u32 {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
 const fn is_one(number: &u32) -> bool {
     *number == 1
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
-const fn is_false(is_true: &bool) -> bool {
-    !*is_true
 }
 
 impl Reading {

@@ -43,7 +43,7 @@ pub enum GoalEvent {
         /// Milliseconds since the epoch.
         at_ms: i64,
         /// Whether an agent drafts the contract first.
-        #[serde(default, skip_serializing_if = "is_false")]
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         setup: bool,
     },
     /// Another contract takes the place of the one that was not approved yet.
@@ -308,14 +308,6 @@ pub enum ApprovalMeans {
     Plan,
     /// Given in a dialog of the person's own agent client, which showed the contract.
     Client,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands the field over by reference"
-)]
-const fn is_false(flag: &bool) -> bool {
-    !*flag
 }
 
 /// Why a turn did not end in done.

@@ -133,7 +133,7 @@ pub struct RefusedSetting {
 #[serde(default, deny_unknown_fields)]
 pub struct Attribution {
     /// Whether an agent worded task and criteria.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub drafted: bool,
     /// What the person said before an agent worded it, if they said anything.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -176,12 +176,4 @@ impl Attribution {
         self.additions.retain(|added| added.by != by);
         self.refusals.retain(|refused| refused.by != by);
     }
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands the field over by reference"
-)]
-const fn is_false(value: &bool) -> bool {
-    !*value
 }

@@ -31,16 +31,8 @@ pub struct TestTally {
     /// Whether the runner says this only where a test failed, and nothing where all passed.
     pub only_red: bool,
     /// Whether the runner says that it ran nothing because files of tests could not be loaded.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub broken_off: bool,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands the field over by reference"
-)]
-const fn is_false(value: &bool) -> bool {
-    !*value
 }
 
 impl TestTally {

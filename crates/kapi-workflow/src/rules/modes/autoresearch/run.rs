@@ -46,7 +46,7 @@ pub struct Run {
     /// The segment, from 0.
     pub segment: u32,
     /// Whether it is what its segment is compared with.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_baseline: bool,
     /// The commit: of the branch where it was kept, else the candidate.
     pub commit: String,
@@ -85,11 +85,6 @@ pub struct Run {
     pub benchmark_ms: u64,
     /// When it was decided, in milliseconds since the epoch.
     pub at_ms: i64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
-const fn is_false(is_true: &bool) -> bool {
-    !*is_true
 }
 
 const fn one() -> u32 {
