@@ -1,8 +1,10 @@
 //! The one place that builds and runs a git command.
 //!
 //! Environment and configuration are stated in full on every call, so that neither the person's
-//! settings nor an agent's can make git run another program. Knows no git subcommand.
+//! settings nor an agent's can make git run another program. Of a subcommand it knows only whether it may
+//! be run again.
 
+mod repeat;
 mod settings;
 mod version;
 
@@ -13,16 +15,22 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{self, OutputLine, ProcessEnd, ProcessError, ProcessLimits, Program};
+use kapi_sys::process::{
+    self, FinishedProcess, OutputLine, ProcessEnd, ProcessError, ProcessLimits, Program,
+};
 use kapi_sys::shortage;
 
 use self::settings::{ALWAYS, REMOTE_SETTINGS, SEALED, SETTINGS, UNATTENDED};
+use crate::owned_dir;
 
 /// The oldest git this crate works with: major and minor version.
 pub const GIT_VERSION_MIN: (u32, u32) = (2, 34);
 
 /// The subcommand that tells the version.
 const VERSION: &str = "version";
+
+/// The number of SIGKILL, which most often is the kernel's, for want of memory.
+const KILL: i32 = 9;
 
 /// The longest one git command may run.
 pub const DEADLINE: Duration = Duration::from_secs(600);
@@ -152,6 +160,7 @@ impl Git {
             stdin: Vec::new(),
             surroundings: GitEnvironment::Sealed,
             deadline: DEADLINE,
+            own_lock: None,
         }
     }
 }
@@ -178,6 +187,8 @@ pub(crate) struct GitCall<'a> {
     stdin: Vec<u8>,
     surroundings: GitEnvironment,
     deadline: Duration,
+    /// A lock file that nobody else makes, in a git directory that nobody else uses.
+    own_lock: Option<PathBuf>,
 }
 
 /// How a git command ended by itself.
@@ -231,6 +242,12 @@ impl GitCall<'_> {
         self
     }
 
+    /// Lets it be run again when it is killed, without the lock file that it leaves.
+    pub(crate) fn own_lock(mut self, lock: PathBuf) -> Self {
+        self.own_lock = Some(lock);
+        self
+    }
+
     pub(crate) fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline.min(DEADLINE);
         self
@@ -272,18 +289,17 @@ impl GitCall<'_> {
     }
 
     /// Runs it and returns its exit code, whatever it is, with the whole output. What fails because the
-    /// machine is short of something is an error.
+    /// machine is short of something is an error. What is killed by SIGKILL is run once more where that
+    /// can be done safely.
     pub(crate) fn exit(self) -> Result<GitExit, GitError> {
         let subcommand = self.subcommand.clone();
         if subcommand != VERSION {
             self.git.check()?;
         }
-        let cancel = self.git.cancel.clone();
-        let program = self.program(OUTPUT_BYTES_MAX);
-        let finished = match process::run(program, &cancel, &mut |_line| {}) {
-            Ok(finished) => finished,
-            Err(source) => return Err(GitError::Process { subcommand, source }),
-        };
+        let mut finished = self.finish()?;
+        if self.may_run_again(finished.end) {
+            finished = self.finish()?;
+        }
         let ProcessEnd::Exited(code) = finished.end else {
             return Err(GitError::Ended {
                 subcommand,
@@ -311,11 +327,40 @@ impl GitCall<'_> {
         })
     }
 
+    fn finish(&self) -> Result<FinishedProcess, GitError> {
+        let program = self.program(OUTPUT_BYTES_MAX);
+        let finished = process::run(program, &self.git.cancel, &mut |_line| {});
+        finished.map_err(|source| GitError::Process {
+            subcommand: self.subcommand.clone(),
+            source,
+        })
+    }
+
     /// Runs it and returns the first `bytes_max` bytes of its output.
     ///
     /// The command is stopped once there is enough; the flag tells whether output was left out.
     pub(crate) fn beginning(self, bytes_max: usize) -> Result<(Vec<u8>, bool), GitError> {
         self.git.check()?;
+        match self.read_beginning(bytes_max) {
+            Err(GitError::Ended { end, .. }) if self.may_run_again(end) => {
+                self.read_beginning(bytes_max)
+            }
+            read => read,
+        }
+    }
+
+    /// Tells whether a command that ended so is run once more; the lock that is its own goes.
+    fn may_run_again(&self, end: ProcessEnd) -> bool {
+        if end != ProcessEnd::Signaled(KILL) {
+            return false;
+        }
+        match &self.own_lock {
+            Some(lock) => owned_dir::wipe(lock).is_ok(),
+            None => repeat::is_repeatable(&self.subcommand),
+        }
+    }
+
+    fn read_beginning(&self, bytes_max: usize) -> Result<(Vec<u8>, bool), GitError> {
         let subcommand = self.subcommand.clone();
         let outer = self.git.cancel.clone();
         let enough = Cancel::new();
@@ -360,8 +405,8 @@ impl GitCall<'_> {
         }
     }
 
-    fn program(self, tail_bytes_max: usize) -> Program {
-        let mut env = self.env;
+    fn program(&self, tail_bytes_max: usize) -> Program {
+        let mut env = self.env.clone();
         let fixed = |pairs: &[(&str, &str)]| -> Vec<(OsString, OsString)> {
             let pairs = pairs.iter();
             pairs
@@ -369,14 +414,14 @@ impl GitCall<'_> {
                 .collect()
         };
         env.extend(fixed(ALWAYS));
-        let general = match self.surroundings {
+        let general = match &self.surroundings {
             GitEnvironment::Sealed => {
                 env.extend(fixed(SEALED));
                 SETTINGS
             }
             GitEnvironment::Person(environment) => {
                 let stated: Vec<_> = env.into_iter().collect();
-                env = environment;
+                env = environment.clone();
                 env.extend(stated);
                 env.extend(fixed(UNATTENDED));
                 REMOTE_SETTINGS
@@ -386,20 +431,21 @@ impl GitCall<'_> {
         let general = general
             .iter()
             .map(|(key, value)| (key.into(), value.into()));
-        let settings: Vec<(OsString, OsString)> = general.chain(self.settings).collect();
+        let settings: Vec<(OsString, OsString)> =
+            general.chain(self.settings.iter().cloned()).collect();
         env.insert("GIT_CONFIG_COUNT".into(), settings.len().to_string().into());
         for (idx, (key, value)) in settings.into_iter().enumerate() {
             env.insert(format!("GIT_CONFIG_KEY_{idx}").into(), key);
             env.insert(format!("GIT_CONFIG_VALUE_{idx}").into(), value);
         }
-        let mut args: Vec<OsString> = vec!["--no-pager".into(), self.subcommand.into()];
-        args.extend(self.args);
+        let mut args: Vec<OsString> = vec!["--no-pager".into(), self.subcommand.clone().into()];
+        args.extend(self.args.iter().cloned());
         Program {
             path: self.git.binary.clone(),
             args,
             env,
-            cwd: self.cwd,
-            stdin: self.stdin,
+            cwd: self.cwd.clone(),
+            stdin: self.stdin.clone(),
             pass_fds: Vec::new(),
             limits: ProcessLimits {
                 deadline: self.deadline,

@@ -203,6 +203,7 @@ impl Repository {
                 .env("GIT_DIR", plan.to)
                 .env("GIT_WORK_TREE", plan.shown.work_tree)
                 .env("GIT_OBJECT_DIRECTORY", objects)
+                .own_lock(plan.to.join("index.lock"))
                 .not_synced()
         };
         if let Some(cache) = plan.shown.index.as_ref().filter(|cache| cache.is_file()) {

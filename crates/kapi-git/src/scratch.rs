@@ -48,15 +48,14 @@ impl<'a> Scratch<'a> {
         for name in ["exclude", "attributes"] {
             copy_info(repository, dir, name)?;
         }
-        // Only one process works on a scratch directory, under the goal's lock: a lock file in it
-        // is what a killed git left.
-        owned_dir::wipe(&dir.join("index.lock"))?;
-        Ok(Self {
+        let scratch = Self {
             repository,
             dir: dir.to_path_buf(),
             work_tree: work_tree.to_path_buf(),
             objects,
-        })
+        };
+        owned_dir::wipe(&scratch.index_lock())?;
+        Ok(scratch)
     }
 
     pub(crate) const fn repository(&self) -> &'a Repository {
@@ -67,6 +66,12 @@ impl<'a> Scratch<'a> {
         self.dir.join("index")
     }
 
+    /// Returns the lock file of the index. Only one process works on a scratch directory, under the goal's
+    /// lock: one that is there before git runs is what a killed git left.
+    fn index_lock(&self) -> PathBuf {
+        self.dir.join("index.lock")
+    }
+
     /// Returns a command that sees the files, the private index and the shared objects.
     pub(crate) fn call(&self, subcommand: &str) -> GitCall<'_> {
         let call = self
@@ -75,7 +80,8 @@ impl<'a> Scratch<'a> {
             .call(&self.work_tree, subcommand)
             .env("GIT_DIR", &self.dir)
             .env("GIT_WORK_TREE", &self.work_tree)
-            .env("GIT_INDEX_FILE", self.index());
+            .env("GIT_INDEX_FILE", self.index())
+            .own_lock(self.index_lock());
         let shared = self.repository.object_dirs().first().map(PathBuf::as_path);
         let shared = shared.unwrap_or(Path::new("/nonexistent"));
         match self.objects {

@@ -1,8 +1,8 @@
-//! Every git command of a goal is killed once, before and after it does its work, and fails once for want
-//! of disk.
+//! Every git command of a goal is killed, before and after it does its work, and fails for want of disk.
 //!
 //! A stand-in for git counts the commands that change something and kills itself, or fails, at the
-//! chosen one; then everything is done again with the real git and must come out the same.
+//! chosen one and the next, so that running one again is not enough; then everything is done again with
+//! the real git and must come out the same.
 
 use std::fs;
 use std::path::Path;
@@ -36,11 +36,13 @@ fn stand_in(fixture: &Fixture, kill: Kill, at: u32) -> Git {
             "",
         ),
     };
+    let next = at + 1;
     let script = format!(
         "#!/bin/sh
          case $2 in update-ref|worktree|read-tree|update-index|write-tree|commit-tree|clean)
            echo x >> '{root}/count'
-           if [ $(wc -l < '{root}/count') -eq {at} ]; then
+           N=$(wc -l < '{root}/count')
+           if [ $N -eq {at} ] || [ $N -eq {next} ]; then
              {before}
              '{real}' \"$@\"
              {after}
