@@ -4,6 +4,7 @@
 //! May be done again where it was cut off. Does not know whether an agent has just run.
 
 use kapi_run::host_grants::HostGrants;
+use kapi_run::repository_session;
 use kapi_run::repository_session::RepositorySession;
 use kapi_status::perform::writer::StatusWriter;
 use kapi_status::rules::phase::StatusPhase;
@@ -11,7 +12,7 @@ use kapi_status::rules::phase::StatusPhase;
 use super::context::{LaunchHandlers, reported, say};
 use super::error::LaunchError;
 use super::event::LaunchEvent;
-use super::finish::{self, SandboxWork};
+use super::finish::{self, LaunchCommit, SandboxWork};
 use super::kept::{changes, commit_time_ms, list, published, take};
 use super::plan::{LaunchPlan, Push};
 use super::prepare::ReadyWorkspace;
@@ -50,46 +51,24 @@ impl LaunchEnding<'_> {
             };
         };
         reported(self.writer, StatusPhase::Committing, 92, "Committing")?;
-        if !(self.is_again && self.find(repo, launched)?) {
-            self.commit(repo, ready, launched)?;
-        }
+        self.commit(repo, ready, launched)?;
         self.push(repo, launched)
     }
 
-    /// Finds the commit of the work, if the branch has it already.
-    fn find(
-        &self,
-        repo: &RepositorySession,
-        launched: &mut LaunchResult,
-    ) -> Result<bool, LaunchError> {
-        let (Some(commit), Some(branch)) =
-            (published(&launched.record, repo), &launched.record.branch)
-        else {
-            return Ok(false);
-        };
-        launched.changed = changes(&repo.repository, &branch.start, &commit)?;
-        take(launched, Some(commit));
-        Ok(true)
-    }
-
+    /// Commits the work, once more where that fails: a git process that somebody kills is no reason to
+    /// give up work that is paid for.
     fn commit(
         &self,
         repo: &RepositorySession,
         ready: &ReadyWorkspace,
         launched: &mut LaunchResult,
     ) -> Result<(), LaunchError> {
-        let now_ms = self.stage.clock.now_ms();
-        let at_ms = match self.is_again {
-            true => commit_time_ms(repo, &launched.record, now_ms),
-            false => now_ms,
-        };
-        let work = SandboxWork {
-            repo,
-            ready,
-            record: &launched.record,
-        };
-        let (plan, location) = (self.plan, &self.plan.location);
-        let made = work.commit(self.grants, location, &plan.commit_message, at_ms)?;
+        let made = self.made(repo, ready, launched, self.is_again);
+        let made = made.or_else(|error| {
+            let text = format!("failed to {}; the commit is made again", error.message);
+            say(self.stage, &text);
+            self.made(repo, ready, launched, true)
+        })?;
         for note in &made.notes {
             say(self.stage, note);
         }
@@ -103,6 +82,38 @@ impl LaunchEnding<'_> {
             }
             (_, _) => Ok(()),
         }
+    }
+
+    /// Makes the commit of the work, or finds it where some of it may be done already.
+    fn made(
+        &self,
+        repo: &RepositorySession,
+        ready: &ReadyWorkspace,
+        launched: &LaunchResult,
+        is_again: bool,
+    ) -> Result<LaunchCommit, LaunchError> {
+        let record = &launched.record;
+        if let (true, Some(branch), Some(commit)) =
+            (is_again, &record.branch, published(record, repo))
+        {
+            return Ok(LaunchCommit {
+                changed: changes(&repo.repository, &branch.start, &commit)?,
+                commit: Some(repository_session::commit_id(&commit)?),
+                ..LaunchCommit::default()
+            });
+        }
+        let now_ms = self.stage.clock.now_ms();
+        let at_ms = match is_again {
+            true => commit_time_ms(repo, record, now_ms),
+            false => now_ms,
+        };
+        let work = SandboxWork {
+            repo,
+            ready,
+            record,
+        };
+        let (plan, location) = (self.plan, &self.plan.location);
+        work.commit(self.grants, location, &plan.commit_message, at_ms)
     }
 
     fn push(

@@ -202,12 +202,41 @@ fn what_an_earlier_version_noted_of_a_finished_agent_is_adopted() {
     assert_done_once(&env, "noted by an earlier version");
 }
 
+#[test]
+fn a_git_process_that_is_killed_costs_no_work_and_no_second_run() {
+    let mut env = Environment::new();
+    let git = git_call_does(&mut env, 0, "kill -KILL $$");
+    assert_eq!(run(&env, WORKER), 0);
+    let calls = git.said();
+    let cases: Vec<usize> = (1..=calls.len()).collect();
+    for_each(&cases, |n| {
+        let case = format!("killed at {n}: {}", calls[n - 1]);
+        let mut env = Environment::new();
+        git_call_does(&mut env, *n, "kill -KILL $$");
+        assert_eq!(
+            run(&env, WORKER),
+            0,
+            "{case}: {:#}",
+            env.json(&["show", "task_1"])
+        );
+        // What could not be taken away then, the next worker takes away.
+        let once = env.kapi(&["up", "--once"]);
+        assert_eq!(once.code, 0, "{case}: {once:?}");
+        assert_done_once(&env, &case);
+    });
+}
+
 /// Runs a task whose agent may be run a second time.
 fn run_twice_at_most(env: &Environment, case: &str) {
     let args = ["task", "run", "make it right", "--json", "--agent", WORKER];
     let retries = ["--retries", "1", "--backoff", "1s"];
     let output = env.kapi(&[&args[..], &retries].concat());
     assert_eq!(output.code, 0, "{case}: {output:?}");
+}
+
+/// Returns the condition under which a git process fails, and the commit that is made once more, too.
+fn fails_twice(n: usize) -> String {
+    format!("[ $CALLS -ge {n} ] && [ $CALLS -le $(({n} + 2)) ]")
 }
 
 #[test]
@@ -222,7 +251,7 @@ fn work_that_could_not_be_committed_is_kept_when_it_is_done_again() {
     for_each(&cases, |n| {
         let case = format!("failed at {n}: {}", calls[n - 1]);
         let mut env = Environment::new();
-        git_call_does(&mut env, *n, "exit 1");
+        git_does(&mut env, &fails_twice(*n), "exit 1");
         run_twice_at_most(&env, &case);
         // What could not be taken away then, the next worker takes away.
         let once = env.kapi(&["up", "--once"]);
@@ -249,8 +278,9 @@ fn what_an_attempt_left_that_could_not_be_cleared_goes_with_the_next_worker() {
     let mended = env.root().join("mended");
     // The commit fails once, and keeping what it was to hold until somebody mends it.
     let condition = format!(
-        "[ ! -e '{}' ] && {{ [ $CALLS = {n} ] || case \"$*\" in *'log --no-walk'*) true;; *) false;; esac; }}",
-        mended.display()
+        "[ ! -e '{}' ] && {{ {} || case \"$*\" in *'log --no-walk'*) true;; *) false;; esac; }}",
+        mended.display(),
+        fails_twice(n)
     );
     git_does(&mut env, &condition, "exit 1");
     run_twice_at_most(&env, "it cannot be kept");
