@@ -129,7 +129,7 @@ fn unbooked(
     goal: &str,
     audit: Option<&LedgerAudit>,
 ) -> Option<String> {
-    let id = project.resolve(goal).ok()?;
+    let id = GoalId::parse(goal).ok()?;
     let goal_state = project.load(&id).ok()?;
     // A goal that this home did not approve was booked in another.
     if project.unapproved(&goal_state).ok()?.is_some() {
