@@ -183,28 +183,28 @@ impl RefFiles<'_> {
     }
 
     fn add_loose(&self, name: &str, found: &mut BTreeMap<String, CommitId>) -> Option<()> {
-        let mut names = vec![name.to_owned()];
+        let kind = match fs::symlink_metadata(self.common_dir.join(name)) {
+            Ok(at) => at.file_type(),
+            Err(error) if is_absence(&error) => return Some(()),
+            Err(_) => return None,
+        };
+        let mut entries = vec![(name.to_owned(), kind)];
         let mut n_seen = 0;
-        while let Some(name) = names.pop() {
+        while let Some((name, kind)) = entries.pop() {
             let path = self.common_dir.join(&name);
-            let at = match fs::symlink_metadata(&path) {
-                Ok(at) => at,
-                Err(error) if is_absence(&error) => continue,
-                Err(_) => return None,
-            };
             n_seen += 1;
             if n_seen > FILES_MAX || !is_plain_name(&name) {
                 return None;
             }
-            if at.is_file() {
-                let value = self.loose(&path)?;
-                found.extend(value.map(|value| (name, value)));
+            if kind.is_file() {
+                found.insert(name, self.loose_file(&path)?);
                 continue;
             }
-            for entry in at.is_dir().then(|| fs::read_dir(&path).ok())?? {
-                let below = entry.ok()?.file_name().into_string().ok()?;
-                let is_lock = below.ends_with(".lock");
-                names.extend((!is_lock).then(|| [&name, "/", &below].concat()));
+            for entry in kind.is_dir().then(|| fs::read_dir(&path).ok())?? {
+                let entry = entry.ok()?;
+                let below = entry.file_name().into_string().ok()?;
+                let listed = ([&name, "/", &below].concat(), entry.file_type().ok()?);
+                entries.extend((!below.ends_with(".lock")).then_some(listed));
             }
         }
         Some(())
@@ -217,8 +217,12 @@ impl RefFiles<'_> {
             Err(error) if is_absence(&error) => return Some(None),
             Ok(_) | Err(_) => {}
         }
+        self.loose_file(path).map(Some)
+    }
+
+    fn loose_file(&self, path: &Path) -> Option<CommitId> {
         let text = small_file(path, LOOSE_BYTES_MAX)?;
-        self.id(text.strip_suffix(b"\n")?).map(Some)
+        self.id(text.strip_suffix(b"\n")?)
     }
 
     fn packed(&self) -> Option<Vec<u8>> {
