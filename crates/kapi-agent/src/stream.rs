@@ -180,15 +180,16 @@ impl StreamParser {
     }
 }
 
-/// Tells whether an agent failed because the session it was to resume is gone.
+/// Tells whether an agent failed because the session it was to resume is gone, or cannot be read: what
+/// is killed while it writes a session may leave an empty file.
 ///
 /// Nothing was done then; the same turn can be launched with no session.
 #[must_use]
 pub fn is_session_lost(run: &AgentRun, stderr_tail: &str) -> bool {
     const SIGNS: &[&str] = &[
         "No conversation found with session ID",
-        "no rollout found for thread id",
-        "Invalid session identifier",
+        "thread/resume failed",
+        "Error resuming session",
         "No session found matching",
     ];
     let is_crash = matches!(run.end, AgentEnd::Crashed { .. });

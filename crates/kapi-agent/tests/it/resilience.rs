@@ -281,8 +281,16 @@ fn a_lost_session_is_recognised() {
             "Error: thread/resume failed: no rollout found for thread id 01a1 (code -32600)",
         ),
         (
+            AgentKind::Codex,
+            "Error: thread/resume: thread/resume failed: failed to read thread: thread-store internal error: failed to read session metadata /home/agent/.codex/sessions/2026/11/27/rollout-01a2.jsonl: rollout at /home/agent/.codex/sessions/2026/11/27/rollout-01a2.jsonl is empty (code -32603)\n\nStack backtrace:\n   0: <unknown>\n",
+        ),
+        (
             AgentKind::Gemini,
             "Error resuming session: Invalid session identifier \"5babd4dd\".",
+        ),
+        (
+            AgentKind::Gemini,
+            "Error resuming session: No previous sessions found for this project.",
         ),
         (AgentKind::Pi, "No session found matching '01a1ffc8'"),
     ];
