@@ -164,6 +164,7 @@ pub fn missing_programs(
             timeout_ms: 0,
             needs: programs_of(line),
             nothing: None,
+            otherwise: None,
         })
     });
     let root = ProjectRoot {

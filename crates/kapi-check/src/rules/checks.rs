@@ -107,6 +107,8 @@ pub struct Check {
     pub needs: Vec<String>,
     /// The exit code that means that there was nothing to check.
     pub nothing: Option<profile::Nothing>,
+    /// What is run in its place where something that it needs is missing.
+    pub otherwise: Option<Box<Self>>,
 }
 
 /// A check of a root, or why it has none.

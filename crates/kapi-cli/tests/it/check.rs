@@ -281,6 +281,32 @@ fn what_has_nothing_to_check_is_skipped() {
 }
 
 #[test]
+fn tests_of_unittest_run_where_there_is_no_pytest() {
+    let env = machine();
+    program(&own_programs(&env).join("pytest"), "exit 127");
+    let test = |text: &str| {
+        env.write("tests/test_app.py", text);
+        let (_, document) = check(&env, &["--only", "test"]);
+        one(&document, ".", "test").clone()
+    };
+    env.write("app.py", "answer = 41\n");
+    let case = "import unittest, app\nclass T(unittest.TestCase):\n    def test_it(self):\n        self.assertEqual(app.answer, 42)\n";
+    let failed = test(case);
+    assert_eq!(failed["status"], "failed", "{failed:#}");
+    assert!(
+        failed["output"].to_string().contains("41 != 42"),
+        "{failed:#}"
+    );
+    env.write("app.py", "answer = 42\n");
+    let passed = test(case);
+    assert_eq!(passed["status"], "passed", "{passed:#}");
+    let nothing = test("def test_it():\n    assert False\n");
+    assert_eq!(nothing["status"], "skipped", "{nothing:#}");
+    let reason = "pytest is not installed, and unittest found no test";
+    assert_eq!(nothing["reason"], reason);
+}
+
+#[test]
 fn a_list_runs_nothing() {
     let env = machine();
     env.write("Makefile", "test:\n\t@touch ran\n");

@@ -53,6 +53,7 @@ fn run(
                 timeout_ms,
                 needs: Vec::new(),
                 nothing: None,
+                otherwise: None,
             },
             disposition: CheckDisposition::Run,
         })

@@ -40,6 +40,9 @@ pub struct CheckProfile {
     /// Files that do so only at the top of everything that is looked at.
     #[serde(default)]
     pub top: Vec<String>,
+    /// Files in a directory of the top that make the top a project, if nothing else does.
+    #[serde(default)]
+    pub tests: Vec<String>,
     /// Files that do so where no directory above is a project of the same ecosystem, if the project has
     /// a script for a check.
     #[serde(default)]
@@ -110,6 +113,8 @@ pub struct CheckStep {
     pub needs: Vec<String>,
     /// The exit code that means that there was nothing to check.
     pub nothing: Option<Nothing>,
+    /// What is run where something that it needs is missing.
+    pub otherwise: Option<Box<Self>>,
     /// Whether nobody misses it where the project does not ask for it.
     #[serde(default)]
     pub optional: bool,
@@ -156,6 +161,13 @@ impl CheckProfile {
         steps.flat_map(|step| iter::once(step).chain(&step.first).chain(&step.last))
     }
 
+    /// Tells whether a directory has files that make the top a project if nothing else does.
+    pub(super) fn is_tested_by(&self, directory: &Directory) -> bool {
+        let files = self.tests.iter().filter_map(|name| name.split_once('/'));
+        let mut here = files.filter(|(below, _)| *below == directory.path);
+        here.any(|(_, name)| directory.has(name))
+    }
+
     /// Tells whether everything below a list of its workspace is no project of its own, named or not.
     pub(super) fn takes_all_in(&self) -> bool {
         let mut outside = self.outside.iter();
@@ -184,7 +196,7 @@ impl CheckProfiles {
             directory.has_any(&profile.markers)
                 || directory.has_any(&profile.hints)
                 || directory.has_any(&profile.inner)
-                || (directory.path.is_empty() && directory.has_any(&profile.top))
+                || profile.is_tested_by(directory)
                 || directory.has_any(&profile.covered_by)
                 || profile
                     .outside
@@ -194,7 +206,10 @@ impl CheckProfiles {
                     .iter()
                     .any(|one| one.files().iter().any(|name| directory.has(name)))
         };
-        self.all.iter().any(is_named) || mise::FILES.iter().any(|name| directory.has(name))
+        // What the top is may be told by what lies in it.
+        directory.path.is_empty()
+            || self.all.iter().any(is_named)
+            || mise::FILES.iter().any(|name| directory.has(name))
     }
 
     /// Returns the names that make a directory a project, sorted.

@@ -18,6 +18,8 @@ struct RootSite<'a> {
     directory: &'a Directory,
     /// The scripts that members of its workspace have.
     member_scripts: BTreeSet<&'a str>,
+    /// Every directory.
+    all: &'a [&'a Directory],
 }
 
 /// Returns the projects among directories, in the order of their paths.
@@ -47,10 +49,12 @@ pub fn roots(
             let mut inner = free.iter().filter(|profile| is_inner(profile, directory));
             inner.any(|profile| !above.iter().any(|root| is_of(profiles, root, profile)))
         };
-        if is_marked || (above.is_empty() && is_hinted()) || is_inner() {
+        let is_tested = || free.iter().any(|one| is_tested(one, directory, &sorted));
+        if is_marked || (above.is_empty() && is_hinted()) || is_inner() || is_tested() {
             let site = RootSite {
                 directory,
                 member_scripts: member_scripts(directory, &sorted),
+                all: &sorted,
             };
             found.push((directory, root(&free, ecosystems, &site)));
         }
@@ -136,6 +140,11 @@ fn is_hinted(profile: &CheckProfile, directory: &Directory) -> bool {
         && has_content(profile, directory)
 }
 
+/// Tells whether the tests in a directory of the top show what the top is, if nothing else does.
+fn is_tested(profile: &CheckProfile, directory: &Directory, all: &[&Directory]) -> bool {
+    directory.path.is_empty() && all.iter().any(|other| profile.is_tested_by(other))
+}
+
 /// Tells whether a directory has checks of its own among its scripts.
 pub(super) fn is_inner(profile: &CheckProfile, directory: &Directory) -> bool {
     let is_script = |name: &str| {
@@ -204,11 +213,12 @@ fn root(free: &[&CheckProfile], ecosystems: &EcosystemTable, site: &RootSite<'_>
             || is_hinted(profile, directory)
             || is_inner(profile, directory)
     };
-    let recognised: Vec<&CheckProfile> = free
-        .iter()
-        .filter(|profile| is_recognised(profile))
-        .copied()
-        .collect();
+    let all = free.iter().copied();
+    let mut recognised: Vec<&CheckProfile> = all.filter(|one| is_recognised(one)).collect();
+    if recognised.is_empty() {
+        let tested = |profile: &&CheckProfile| is_tested(profile, directory, site.all);
+        recognised.extend(free.iter().copied().filter(tested));
+    }
     let mut first_on_path: Vec<String> = Vec::new();
     let mut caches: Vec<String> = Vec::new();
     let own = recognised
@@ -297,6 +307,11 @@ fn check(
         timeout_ms: verb.timeout_ms(),
         needs: step.needs.clone(),
         nothing: step.nothing.clone(),
+        otherwise: step
+            .otherwise
+            .as_deref()
+            .and_then(|step| check(profile, step, site, verb))
+            .map(Box::new),
     })
 }
 

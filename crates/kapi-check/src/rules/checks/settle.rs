@@ -3,6 +3,7 @@
 //! A missing tool never fails and never stops anybody; it is told with its reason.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use super::{Check, CheckChoice, CheckDisposition, CheckVerb, PlannedCheck, ProjectRoot, mise};
 
@@ -48,15 +49,15 @@ pub fn settle(root: &ProjectRoot, found: &RootProbes) -> Vec<PlannedCheck> {
 /// Returns what the probes are to look for in a root: each need once.
 #[must_use]
 pub fn needs(root: &ProjectRoot) -> Vec<String> {
+    let checks = root.choices.iter().filter_map(|choice| match choice {
+        CheckChoice::Check(check) => Some(check),
+        CheckChoice::Declined { .. } => None,
+    });
+    let all = checks.flat_map(|check| iter::once(check).chain(check.otherwise.as_deref()));
     let mut needs: Vec<String> = Vec::new();
-    for choice in &root.choices {
-        let CheckChoice::Check(check) = choice else {
-            continue;
-        };
-        for need in &check.needs {
-            if !needs.contains(need) {
-                needs.push(need.clone());
-            }
+    for need in all.flat_map(|check| &check.needs) {
+        if !needs.contains(need) {
+            needs.push(need.clone());
         }
     }
     needs
@@ -85,6 +86,7 @@ fn task(root: &ProjectRoot, verb: CheckVerb) -> PlannedCheck {
             timeout_ms: verb.timeout_ms(),
             needs: Vec::new(),
             nothing: None,
+            otherwise: None,
         },
         disposition: CheckDisposition::Run,
     }
@@ -93,11 +95,19 @@ fn task(root: &ProjectRoot, verb: CheckVerb) -> PlannedCheck {
 fn choice_planned(root: &ProjectRoot, choice: &CheckChoice, found: &RootProbes) -> PlannedCheck {
     match choice {
         CheckChoice::Check(check) => {
-            let mut check = check.clone();
+            let lack = |check: &Check| {
+                let mut needs = check.needs.iter();
+                needs.find_map(|need| found.missing.get(need))
+            };
+            let missing = lack(check);
+            let otherwise = check.otherwise.as_deref();
+            let (mut check, missing) = match otherwise.filter(|one| lack(one).is_none()) {
+                Some(otherwise) if missing.is_some() => (otherwise.clone(), None),
+                Some(_) | None => (check.clone(), missing),
+            };
             if found.mise == Mise::Yes {
                 check.command = mise::route(&check.command);
             }
-            let missing = check.needs.iter().find_map(|need| found.missing.get(need));
             let disposition =
                 missing.map_or(CheckDisposition::Run, |reason| CheckDisposition::Skip {
                     reason: reason.clone(),
@@ -117,6 +127,7 @@ fn choice_planned(root: &ProjectRoot, choice: &CheckChoice, found: &RootProbes) 
                 timeout_ms: verb.timeout_ms(),
                 needs: Vec::new(),
                 nothing: None,
+                otherwise: None,
             },
             disposition: CheckDisposition::Skip {
                 reason: reason.clone(),

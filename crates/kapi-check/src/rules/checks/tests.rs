@@ -210,12 +210,27 @@ fn a_test_file_alone_makes_a_project_of_the_top_and_of_nothing_below_it() {
         assert!(providers(&root).contains(&"test python".to_owned()));
     }
     let below = [
-        directory("", &[("a.py", ""), ("tests", "")]),
-        directory("tests", &[("test_a.py", "")]),
+        directory("", &[("a.py", ""), ("tools", "")]),
+        directory("tools", &[("test_a.py", "")]),
     ];
     assert_eq!(select::roots(&profiles(), &ecosystems(), &below), []);
     let other = directory("", &[("attest_a.py", ""), ("test_a.pyc", "")]);
     assert_eq!(select::roots(&profiles(), &ecosystems(), &[other]), []);
+}
+
+#[test]
+fn a_directory_of_tests_makes_a_project_of_the_top_where_nothing_else_does() {
+    let of = |top: &[(&str, &str)]| {
+        let tests = directory("tests", &[("test_a.py", "")]);
+        let found = select::roots(&profiles(), &ecosystems(), &[directory("", top), tests]);
+        let shown = found
+            .iter()
+            .map(|root| format!("{}: {}", root.path, root.profiles.join(" ")));
+        shown.collect::<Vec<_>>()
+    };
+    assert_eq!(of(&[("a.py", ""), ("tests", "")]), [": python"]);
+    assert_eq!(of(&[("Cargo.toml", ""), ("tests", "")]), [": rust"]);
+    assert_eq!(of(&[("Makefile", ""), ("tests", "")]), [": make"]);
 }
 
 #[test]

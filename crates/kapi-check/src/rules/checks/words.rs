@@ -133,6 +133,7 @@ mod tests {
             timeout_ms: verb.timeout_ms(),
             needs: Vec::new(),
             nothing: None,
+            otherwise: None,
         };
         CheckResult {
             check,

@@ -81,3 +81,35 @@ fn tasks_of_mise_come_first_and_the_rest_is_routed() {
         .collect();
     assert_eq!(verbs, [CheckVerb::Lint, CheckVerb::Test]);
 }
+
+#[test]
+fn what_a_check_needs_and_lacks_is_replaced_where_there_is_something_else() {
+    let root = only_root(directory("", &[("test_a.py", "")]));
+    let needs = needs(&root);
+    assert!(needs.contains(&"pytest".to_owned()) && needs.contains(&"python3".to_owned()));
+    let test_without = |missing: &[&str]| {
+        let reasons = missing
+            .iter()
+            .map(|need| ((*need).to_owned(), format!("{need} is missing")));
+        let found = RootProbes {
+            missing: reasons.collect(),
+            ..RootProbes::default()
+        };
+        let planned = settle(&root, &found).into_iter();
+        let test = planned
+            .into_iter()
+            .find(|one| one.check.verb == CheckVerb::Test);
+        test.map(|one| (one.check.command, one.disposition))
+            .unwrap()
+    };
+    assert_eq!(
+        test_without(&[]),
+        ("pytest -q".to_owned(), CheckDisposition::Run)
+    );
+    let (command, disposition) = test_without(&["pytest"]);
+    assert!(command.contains("unittest discover"), "{command}");
+    assert_eq!(disposition, CheckDisposition::Run);
+    let reason = "pytest is missing".to_owned();
+    let skip = CheckDisposition::Skip { reason };
+    assert_eq!(test_without(&["pytest", "python3"]).1, skip);
+}
