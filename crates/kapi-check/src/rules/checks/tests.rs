@@ -187,6 +187,17 @@ const RIVALS: &[(Files, &str, &str)] = &[
         "node-pnpm node-npm",
         "test node-pnpm",
     ),
+    (&[("test.sh", "")], "shell", "test shell"),
+    (
+        &[("test.sh", ""), ("Cargo.toml", "")],
+        "rust shell",
+        "test rust",
+    ),
+    (
+        &[("test.sh", ""), ("Makefile", "install:\n")],
+        "make shell",
+        "test shell",
+    ),
 ];
 
 #[test]
