@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::environment::{BRANCH, Environment, FIRST, write};
 
@@ -343,6 +343,21 @@ fn what_a_person_installs_meanwhile_changes_nothing_and_a_file_written_in_place_
     env.kapi(&["cancel", "2"]);
     let output = env.kapi(&["cleanup", "--yes"]);
     assert_eq!((output.code, snapshots()), (0, 0), "{output:?}");
+}
+
+#[test]
+fn a_note_of_dependencies_that_a_full_disk_left_empty_stops_nobody() {
+    let env = node_project();
+    let agent = "command:[ $KAPI_TURN = 1 ] && echo 41 > answer.txt || echo 42 > answer.txt";
+    let run = env.run(agent, &["--verify", "npm test", "--turns", "1"]);
+    run.assert_status("paused", 5);
+    let projects = fs::read_dir(env.home().join(".ilchul/sandboxes")).unwrap();
+    let notes = projects.map(|it| it.unwrap().path().join(FIRST).join("dependencies.json"));
+    let notes: Vec<PathBuf> = notes.filter(|note| note.is_file()).collect();
+    assert_eq!(notes.len(), 1);
+    write(&notes[0], "");
+    assert_eq!(env.kapi(&["budget", FIRST, "--turns", "+1"]).code, 0);
+    env.resume(FIRST).assert_status("done", 0);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use kapi_git::owned_dir;
 use kapi_git::repository::Repository;
 use kapi_run::failure;
 use kapi_run::host_grants::HostGrants;
-use kapi_sys::disk::Disk as _;
+use kapi_sys::disk::{Disk as _, replace_derived};
 use kapi_sys::process::{self, ProcessEnd, ProcessLimits, Program};
 use kapi_sys::real_disk::RealDisk;
 use serde::{Deserialize, Serialize};
@@ -208,7 +208,7 @@ impl PreparedStore {
             return Ok(None);
         };
         // What was used last is kept longest; that it is used now may be forgotten.
-        drop(RealDisk.write(&file, &bytes));
+        drop(replace_derived(&RealDisk, &file, &bytes));
         let is_replaced = |relative: &Path| record.directories.iter().any(|own| own == relative);
         let kept = shared_in.directories.iter();
         let kept = kept.filter(|one| !is_replaced(&one.relative));

@@ -16,7 +16,7 @@ use kapi_git::owned_dir;
 use kapi_git::repository::Repository;
 use kapi_run::failure;
 use kapi_run::host_grants::HostGrants;
-use kapi_sys::disk::Disk as _;
+use kapi_sys::disk::replace_durably;
 use kapi_sys::real_disk::RealDisk;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -179,9 +179,7 @@ impl SnapshotRecord {
         if let Some(parent) = file.parent() {
             fs::create_dir_all(parent).map_err(|error| failure::file("create", parent, &error))?;
         }
-        RealDisk
-            .write(file, &bytes)
-            .map_err(|error| failure::plain(&error))
+        replace_durably(&RealDisk, file, &bytes).map_err(|error| failure::plain(&error))
     }
 
     /// Compares every file with what was noted of it.
@@ -228,6 +226,8 @@ impl SnapshotRecord {
 
 fn read(file: &Path) -> Result<Option<SnapshotRecord>, Failure> {
     match fs::read(file) {
+        // What an earlier version left on a full disk: it noted nothing.
+        Ok(bytes) if bytes.is_empty() => Ok(None),
         Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| {
             let message = format!("read {}: {error}", file.display());
             Failure {
@@ -297,7 +297,7 @@ fn make(
         }
     }
     let file = making.join(MANIFEST);
-    let written = RealDisk.write(&file, &manifest);
+    let written = replace_durably(&RealDisk, &file, &manifest);
     written.map_err(|error| failure::plain(&error))?;
     match fs::rename(&making, &to) {
         Ok(()) => Ok(None),
