@@ -88,6 +88,7 @@ impl Verdict {
                     revision: text(&shown["work"]["commit"]),
                     file: file.to_owned(),
                     number: n,
+                    goes_on: false,
                 });
             }
             "failed" => {
@@ -122,6 +123,7 @@ impl Verdict {
                 revision: branch(n),
                 file: format!("out-{n}.txt"),
                 number: n,
+                goes_on: true,
             });
         } else {
             let (reference, shown) = (reference(n), shown.to_string());

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// Bytes of output that are kept: every task of a long soak is in one list.
 const OUTPUT_BYTES_MAX: usize = 256 << 20;
 /// What loops and tasks do that name no agent: the number in the prompt becomes a file.
-const AGENT: &str = "command:n=$(sed -n 's/.*number \\\\([0-9][0-9]*\\\\).*/\\\\1/p' \\\"$KAPI_PROMPT_FILE\\\" | tail -n 1); sleep 0.3; echo \\\"$n\\\" > \\\"loop-$n.txt\\\"";
+const AGENT: &str = "command:n=$(sed -n 's/.*number \\\\([0-9][0-9]*\\\\).*/\\\\1/p' \\\"$KAPI_PROMPT_FILE\\\" | tail -n 1); [ -n \\\"$n\\\" ] || exit 1; sleep 0.3; echo \\\"$n\\\" > \\\"loop-$n.txt\\\"";
 const LOOP: &str = "---\nname: echo\nagent: worker\ndescription: writes a number\n---\nWrite number {payload.n} down.\n";
 /// The reviewer of a workflow that nothing disturbs, and an approval for each review more: a check
 /// of which a process was killed may fail, which is mended and reviewed again.

@@ -18,6 +18,8 @@ pub(super) struct NumberedWork {
     pub(super) file: String,
     /// What it has to hold.
     pub(super) number: u64,
+    /// Whether it may be on what an agent that was killed had begun of it.
+    pub(super) goes_on: bool,
 }
 
 /// Returns what is wrong with any of them.
@@ -50,13 +52,35 @@ pub(super) fn faults(machine: &SoakMachine, works: &[NumberedWork], base: &str) 
         let parents: Vec<&str> = parents
             .filter_map(|line| line.strip_prefix("parent "))
             .collect();
-        if parents != [base] {
+        let is_own = || work.goes_on && goes_on_with_its_own(machine, commit, work, base);
+        if parents != [base] && !is_own() {
             faults.push(format!("{} is on {parents:?}, not on {base}", work.whose));
         }
         commits.push((commit.as_str(), work));
     }
     faults.extend(other_changes(machine, &commits));
     faults
+}
+
+/// Tells whether every commit since the base is on one other, and changes the file of the work alone.
+fn goes_on_with_its_own(
+    machine: &SoakMachine,
+    commit: &str,
+    work: &NumberedWork,
+    base: &str,
+) -> bool {
+    let range = format!("{base}..{commit}");
+    let args = ["log", "--format=on %P", "--name-only", &range];
+    let Ok(listed) = machine.git_asked(&args, Vec::new()) else {
+        return false;
+    };
+    let mut lines = listed.lines().filter(|line| !line.is_empty());
+    let is_on_base = listed.lines().any(|line| line == format!("on {base}"));
+    let is_own = |line: &str| match line.strip_prefix("on ") {
+        Some(parents) => !parents.contains(' '),
+        None => line == work.file,
+    };
+    is_on_base && lines.all(is_own)
 }
 
 /// Returns which commits change anything but the file of their work.
