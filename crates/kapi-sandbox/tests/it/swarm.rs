@@ -20,6 +20,8 @@ const SWARM: usize = 100;
 /// How many host sides are killed, and how far apart in their lives.
 const KILLED: u32 = 80;
 const APART: Duration = Duration::from_millis(1);
+/// The longest that one is waited for on a machine that is busy.
+const BACKSTOP: Duration = Duration::from_secs(240);
 
 /// Counts the processes of this machine that run a program, dead ones that nobody collected included.
 fn running(program: &Path) -> usize {
@@ -146,7 +148,10 @@ fn a_host_side_killed_at_any_instant_leaves_nothing_and_its_layer_can_be_used_ag
         // On a busy machine none of them came so far as to write; the last one does.
         let written = location.path("upper").join("file");
         let has_written = || fs::read(&written).is_ok_and(|text| text.ends_with(b"x\n"));
-        kill_when(location, &line, &has_written);
+        let started = Instant::now();
+        kill_when(location, &line, &|| {
+            has_written() || started.elapsed() > BACKSTOP
+        });
         await_condition("everything has ended", || {
             count_processes(&mark) == 0 && running(&location.path("helper")) == 0
         });
