@@ -297,12 +297,15 @@ fn tests_of_unittest_run_where_there_is_no_pytest() {
         failed["output"].to_string().contains("41 != 42"),
         "{failed:#}"
     );
+    // What a test prints does not make it none.
+    env.write("app.py", "answer = 41\nprint('Ran 0 tests')\n");
+    assert_eq!(test(case)["status"], "failed");
     env.write("app.py", "answer = 42\n");
     let passed = test(case);
     assert_eq!(passed["status"], "passed", "{passed:#}");
     let nothing = test("def test_it():\n    assert False\n");
     assert_eq!(nothing["status"], "skipped", "{nothing:#}");
-    let reason = "pytest is not installed, and unittest found no test";
+    let reason = "pytest does not work here, and unittest found no test";
     assert_eq!(nothing["reason"], reason);
 }
 
