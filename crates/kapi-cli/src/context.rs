@@ -30,6 +30,7 @@ use kapi_store::layout::{HomeLayout, ProjectLayout, project_key};
 use kapi_sys::clock::SystemClock;
 use kapi_sys::process::{self, AncestorProcess};
 use kapi_sys::real_disk::RealDisk;
+use kapi_sys::shortage;
 use kapi_task::record::terms::GUARDRAILS;
 
 use crate::config::deliver::DeliverArgs;
@@ -76,8 +77,7 @@ const DISK_BYTES_DEFAULT: u64 = 20 << 30;
 
 /// Returns the standard limit on what a run adds on disk: never more than half of what is free.
 fn disk_bytes_default(home: &Path) -> Option<u64> {
-    let found = rustix::fs::statvfs(home).ok()?;
-    let free = found.f_bavail.saturating_mul(found.f_frsize);
+    let free = shortage::free_bytes(home).ok()?;
     Some(DISK_BYTES_DEFAULT.min(free / 2).max(1))
 }
 

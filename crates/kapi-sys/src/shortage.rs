@@ -4,7 +4,9 @@
 
 use std::error::Error;
 use std::io;
+use std::path::Path;
 
+use rustix::fs::statvfs;
 use rustix::io::Errno;
 
 /// What the system says when a disk, a quota, the memory, or a table of open files is full.
@@ -47,6 +49,15 @@ pub fn is_shortage(error: &(dyn Error + 'static)) -> bool {
         cause = error.source();
     }
     false
+}
+
+/// Returns how many bytes anyone may still write to the file system of a path.
+///
+/// # Errors
+/// When the path does not exist or its file system does not say.
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
+    let found = statvfs(path)?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 #[cfg(test)]
