@@ -7,7 +7,8 @@ use std::path::Path;
 use std::thread;
 use std::time::Instant;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
+use kapi_sys::shortage;
 
 use crate::output::say;
 use crate::tool::{ToolCommand, find};
@@ -19,6 +20,10 @@ struct GateStep {
 }
 
 const STEPS: &[GateStep] = &[
+    GateStep {
+        name: "disk",
+        perform: disk,
+    },
     GateStep {
         name: "peers",
         perform: peers::ensure_for_tests,
@@ -119,6 +124,23 @@ pub(crate) fn test(root: &Path, filter: &[&str]) -> anyhow::Result<()> {
 /// Returns how many tests run at once: half of a test's time is waiting for a disk or another process.
 fn test_threads() -> usize {
     2 * thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// What has to be free on disk, in bytes: a warm build writes this much beside what the tests need for a moment.
+const FREE_BYTES_MIN: u64 = 4 << 30;
+
+/// A full disk fails tests in fifty ways, none of which names it first.
+fn disk(root: &Path) -> anyhow::Result<()> {
+    let free = shortage::free_bytes(root).context("find how much of the disk is free")?;
+    if free < FREE_BYTES_MIN {
+        let [free, needed] = [free, FREE_BYTES_MIN].map(|bytes| bytes >> 20);
+        bail!(
+            "{free} MiB are free at {}, and {needed} are needed. Free some: `cargo clean` removes all \
+             that earlier builds left there",
+            root.display()
+        );
+    }
+    Ok(())
 }
 
 fn format(root: &Path) -> anyhow::Result<()> {
